@@ -67,7 +67,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class EmpiricalTable:
-    """A table of accuracies under attack; methods are named without their base model."""
+    """A table of accuracies under attack; methods are named without their base model.
+
+    ``texts``: how many it seems to be of, where that is not what the paper says.
+    """
 
     name: str
     corpus: str
@@ -75,6 +78,7 @@ class EmpiricalTable:
     methods: tuple[str, ...]
     attacks: tuple[str, ...]
     cells: Mapping[tuple[str, str], Cell]
+    texts: int | None = None
 
     def cell(self, method: str, attack: str) -> Cell | None:
         """What the paper prints for a method under an attack, or None where it has nothing."""
@@ -206,7 +210,8 @@ def _empirical(table: Mapping[str, Any]) -> EmpiricalTable:
         for attack, figures in zip(attacks, row, strict=True)
     }
     methods = tuple(row[0] for row in table["rows"])
-    return EmpiricalTable(table["table"], table["corpus"], table["base"], methods, attacks, cells)
+    name, corpus, base = (table[key] for key in ("table", "corpus", "base"))
+    return EmpiricalTable(name, corpus, base, methods, attacks, cells, table.get("texts"))
 
 
 def _consistent(cell: Cell) -> bool:

@@ -83,8 +83,8 @@ def test_exactly_one_choice_of_rows_gives_the_printed_average(name):
 
 @pytest.mark.parametrize("name", [name for name in AVERAGES if "succ" in name])
 def test_note_on_success_rates_that_follow(name):
-    [said] = re.findall(r"average (-\d+\.\d\d)\.", HEADLINES[name].note)
-    assert said == f"{average(name, success_rate):.2f}"
+    [said] = re.findall(r"average (−\d+\.\d\d)\.", HEADLINES[name].note)
+    assert said.replace("−", "-") == f"{average(name, success_rate):.2f}"
     assert said != f"{HEADLINES[name].printed:.2f}"
 
 

@@ -106,6 +106,9 @@ def test_imdb_was_measured_on_two_hundred_texts():
         for name, table in EMPIRICAL.items()
     }
     assert [name for name, is_coarse in coarse.items() if is_coarse] == ["tb-imdb-emperical"]
+    assert {name: table.texts for name, table in EMPIRICAL.items() if table.texts} == {
+        "tb-imdb-emperical": 200
+    }
 
 
 def test_claims_speak_of_tables_and_rows_that_exist():

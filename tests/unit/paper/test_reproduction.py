@@ -18,7 +18,7 @@ import pytest
 from ranmask.cli import reproduce as cli_reproduce
 from ranmask.cli import reproduce_printing
 from ranmask.cli.reproduce_printing import ReproductionDisplay
-from ranmask.errors import OptionError, OutputError
+from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.paper.reproduction.perform import Performed, finished, log_path, machine
 from ranmask.paper.reproduction.plan import plan, run_folder
 from ranmask.paper.reproduction.recipe import load_recipe
@@ -692,11 +692,12 @@ def test_seeds_are_told_apart(recipe, path, runs, notes, capsys, monkeypatch):
     assert "[1/2] model: done" in told and "[2/2] model, seed 1: done" in told
 
 
-def test_seeds_count_on_from_a_number(recipe, path, runs):
+@pytest.mark.parametrize("seed", ['"a"', "-1", "0.5", "true"])
+def test_the_seed_of_a_recipe_is_a_whole_number(recipe, path, runs, seed):
     made = path(recipe("first", GOOD))
-    named = Path(made).read_text().replace("texts = 4", 'texts = 4\nseed = "a"')
+    named = Path(made).read_text().replace("texts = 4", f"texts = 4\nseed = {seed}")
     Path(made).write_text(named.replace("train --do", "train --seed {seed} --do"))
-    with pytest.raises(OptionError, match="whole number of at least 0, not from seed='a'"):
+    with pytest.raises(DataError, match=r"setting seed is .*, not a whole number of at least 0"):
         command([made], runs=runs, seeds=2)
 
 

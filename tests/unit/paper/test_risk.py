@@ -72,7 +72,7 @@ def test_explanation_has_the_numbers_of_the_table():
     for row, digits in [
         (AGNEWS.rows[1], f"4/43 = {AGNEWS.rows[1].every:.3f}"),
         (SST2.rows[1], f"one word {SST2.rows[1].every:.3f}"),
-        (SST2.rows[2], f"(gamma = {100 * SST2.rows[2].share:.1f} %) give {SST2.rows[2].every:.3f}"),
+        (SST2.rows[2], f"(γ = {100 * SST2.rows[2].share:.1f} %) give {SST2.rows[2].every:.3f}"),
         (SST2.rows[3], f"three {SST2.rows[3].every:.3f}"),
         (SST2.rows[1], f"that is {SST2.rows[1].some:.3f} of the copies"),
         (AGNEWS.rows[5], f"and {AGNEWS.rows[5].some:.3f} at 5 words"),

@@ -89,10 +89,10 @@ def log_axis(title: str, values: Iterable[float]) -> Axis:
 
 
 def _plain(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
+    text = f"{abs(value):.{digits}f}"
     if not float(text):
         return "0"
-    return text.removeprefix("0")
+    return ("−" if value < 0 else "") + text.removeprefix("0")
 
 
 def power_of_ten(lead: float, power: int) -> str:

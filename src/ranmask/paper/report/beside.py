@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _COMMANDS = (
     (r"--attack-lm (\S+)", "BERT-Attack's language model {} (paper: BERT)"),
 )
 _PARTIAL = re.compile(r"of ([\d,]+) training rows \(partial\)")
+_TESTED = re.compile(r"([\d,]+ of [\d,]+ test rows) \(partial\)")
 _ATTACKED = re.compile(r"of ([\d,]+) texts attacked")
 
 
@@ -84,6 +86,16 @@ def sizes(steps: Iterable[Step]) -> set[int]:
     return {len(some) for some in listed if some}
 
 
+def told_texts(stated: int, seem: int) -> str:
+    """Of how many texts the paper says that its figures are, and of how many they seem to be."""
+    return f"{count(stated)}, by its figures {count(seem)}"
+
+
+def shortened(said: str) -> str:
+    """The beginning of a long message; the step's log has all of it."""
+    return textwrap.shorten(said, 200, placeholder=" …")
+
+
 def from_to(numbers: set[int]) -> int | str:
     """A number, or the least and the largest of several."""
     if len(numbers) < 2:
@@ -99,7 +111,7 @@ def _settings(experiment: Experiment, base: str) -> Iterator[tuple[str, Any, Any
         _MASKS.get(run.kind, "attacked_masks")
     ]
     yield "base", model_name(str(ours.get("base", ""))), base
-    yield "texts", texts, None if run.kind == "beta" else stated["texts"]
+    yield "texts", texts, None if run.kind == "beta" else _texts_of(run.paper)
     yield "masks", ours.get("masks"), masks
     yield "hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"
     if run.kind == "rates":
@@ -112,8 +124,17 @@ def _settings(experiment: Experiment, base: str) -> Iterator[tuple[str, Any, Any
     yield "learning rate", _usual(run, "--learning-rate", _power), spelt
 
 
+def _texts_of(paper: str) -> int | str:
+    stated, its = int(published().settings["texts"]), published().empirical.get(paper)
+    return stated if its is None or its.texts is None else told_texts(stated, its.texts)
+
+
 def _said(run: Reproduction) -> Iterator[str]:
     """What commands and records of a run say of other settings."""
+    notes = {str(step.data.get("note")) for step in run.steps if isinstance(step.data, Mapping)}
+    parts = {(found[1], "shuffled" in note) for note in notes if (found := _TESTED.search(note))}
+    for part, shuffled in sorted(parts):
+        yield f"texts of {part}" if shuffled else f"the first texts of {part} (paper: random ones)"
     for pattern, words in _COMMANDS:
         values = {value for step in run.steps for value in re.findall(pattern, step.command)}
         if values:

@@ -45,13 +45,13 @@ def rate_name(rate: float | None, word: str = "") -> str:
 class Attacks:
     """Counts of attacked texts, those with errors left out.
 
-    ``right``: by row, whether the text is right after the attack.  ``rechecked``: successes that
-    were tried again on fresh masks; ``vanished``: those of them that are none there.
+    ``clean`` and ``right``: by row, whether the text is right before and after the attack.
+    ``rechecked``: successes that were tried again on fresh masks; ``vanished``: those of them that
+    are none there.
     """
 
+    clean: Mapping[int, bool]
     right: Mapping[int, bool]
-    attempted: int
-    succeeded: int
     rechecked: int
     vanished: int
     errors: int
@@ -62,9 +62,24 @@ class Attacks:
         return len(self.right)
 
     @property
+    def attempted(self) -> int:
+        """How many of them were right, and so attacked."""
+        return sum(self.clean.values())
+
+    @property
     def held(self) -> int:
         """How many of them are right after the attack."""
         return sum(self.right.values())
+
+    @property
+    def succeeded(self) -> int:
+        """How many fell."""
+        return self.attempted - self.held
+
+    def over(self, rows: Sequence[int]) -> Attacks:
+        """The same of some texts only, without what was tried again."""
+        clean, right = ({row: some[row] for row in rows} for some in (self.clean, self.right))
+        return Attacks(clean, right, 0, 0, 0)
 
 
 def count_attacks(result: Attacked) -> Attacks:
@@ -72,12 +87,12 @@ def count_attacks(result: Attacked) -> Attacks:
     statuses = result.statuses
     fresh = result.confirmed if _draws_afresh(result.victim) else ()
     checked = [held for held in fresh if held is not None]
-    succeeded, failed = statuses.count("succeeded"), statuses.count("failed")
-    pairs = zip(result.rows, statuses, strict=True)
+    known = {
+        row: status for row, status in zip(result.rows, statuses, strict=True) if status != "error"
+    }
     return Attacks(
-        right={row: status == "failed" for row, status in pairs if status != "error"},
-        attempted=succeeded + failed,
-        succeeded=succeeded,
+        clean={row: status != "skipped" for row, status in known.items()},
+        right={row: status == "failed" for row, status in known.items()},
         rechecked=len(checked),
         vanished=checked.count(False),
         errors=statuses.count("error"),
@@ -124,20 +139,25 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
 
 
 def luck(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
-    """What is added where the better of two may not be: nothing where a sign test tells them apart.
+    """Why the better of two may not be better; nothing where a sign test tells them apart.
 
     Over the texts that all runs have, by each text's mean over the seeds; of one seed this is
     McNemar's test.
     """
     rows = shared_texts([*first, *second])
     if not rows:
-        return ", over other texts"
+        return "other texts"
     means = [
         [statistics.fmean(one.right[row] for one in side) for row in rows]
         for side in (first, second)
     ]
     chance = sign_test(*means).p_value
-    return "" if chance <= LEVEL else f", which may be luck of the texts (p = {share(chance)})"
+    return "" if chance <= LEVEL else f"p = {share(chance)}"
+
+
+def maybe_luck(of: str) -> str:
+    """What is added to a difference that may be `luck`."""
+    return f", which may be luck of the texts ({of})" if of else ""
 
 
 def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:

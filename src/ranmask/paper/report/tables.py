@@ -162,11 +162,11 @@ def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share
 
 
 SPREAD = (
-    "Of several seeds: their mean; small, where they differ, the least and the largest value, and "
-    "from three on ± their sample standard deviation, which say nothing of other texts. Of one "
+    "Of several seeds: their mean; beside it, where they differ, the least and the largest value, "
+    "and from three on ± their sample standard deviation, which say nothing of other texts. Of one "
     "seed: its 95 % interval over texts."
 )
-"""What the small figures of `seeds_cell` are."""
+"""What stands beside the figures of `seeds_cell`."""
 
 
 def whole(value: int | None) -> str:

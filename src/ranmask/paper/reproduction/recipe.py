@@ -126,6 +126,11 @@ def load_recipe(
         values = _over(_parsed(FOLDER / f"{extended}.toml"), values)
     read = from_json(_RecipeFile, values, f"the recipe {path}", by_hand=True)
     own = _settings(read, size, path)
+    seed = own.get("seed", 0)
+    if type(seed) is not int or seed < 0:
+        raise DataError(
+            f"the recipe {path}: its setting seed is {seed!r}, not a whole number of at least 0"
+        )
     for key in overrides or {}:
         if key not in own:
             raise OptionError(

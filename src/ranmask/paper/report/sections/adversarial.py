@@ -13,8 +13,8 @@ from ranmask.paper.run_data import Adversarial, Reproduction
 
 _INTRODUCTION = """
     What certificates are against: a few letters or words are changed, and the label is another.
-    The paper's examples are of a BERT; ours, on sentences of our own, of the encoder of `reviews`,
-    read plainly.
+    The paper's examples are of a BERT, positive and then negative; ours, on sentences of our own,
+    of the encoder of `reviews`, read plainly, which then says the other of its two labels.
     """
 _LETTERS, _WORDS = "deepwordbug", "textfooler"
 

@@ -23,7 +23,7 @@ _RISK = """
     """
 _HEADLINES = """
     Each average in the paper's text, computed again from its own tables. No result of ours is
-    used. **{agreeing} of {all}** agree to the second decimal.
+    used. **{agreeing} of {all}** come out again, to within .01.
     """
 
 
@@ -80,7 +80,7 @@ def in_short(experiment: Experiment) -> list[Finding]:
     if experiment.run.name == "headline-averages":
         figures = recomputed()
         agreeing = sum(figure.agrees for figure in figures)
-        said = SAME if agreeing == len(figures) else f"not all: {len(figures) - agreeing} differs"
+        said = SAME if agreeing == len(figures) else f"all but {len(figures) - agreeing}"
         ours = f"{agreeing} of {len(figures)} come out again"
         return [Finding("averages in the text, from its own tables", ours, "", said)]
     if experiment.run.name == "risk-probability":

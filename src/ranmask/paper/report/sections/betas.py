@@ -181,15 +181,17 @@ def _series(by_rate: dict[str, Line]) -> list[Series]:
 
 def _table(rates: dict[float, Betas]) -> Table:
     rows = []
+    lines = {rate: dict(divergence_line(result)) for rate, result in rates.items()}
+    counts = sorted({changed for line in lines.values() for changed in line})
+    ends = counts if len(counts) < 2 else [counts[0], counts[-1]]
     for rate, result in rates.items():
-        line = divergence_line(result)
+        line = lines[rate]
         gaps = [dict(gap_line(result, chosen=chosen)) for chosen in (False, True)]
         rows.append(
             (
                 rate_name(rate),
                 str(len(result.rows)),
-                _scientific(line[0][1]) if line else "–",
-                _scientific(line[-1][1]) if line else "–",
+                *(_scientific(line[changed]) if changed in line else "–" for changed in ends),
                 *(share(gap[1]) if 1 in gap else "–" for gap in gaps),
                 share(largest_gap(result)),
             )
@@ -199,7 +201,7 @@ def _table(rates: dict[float, Betas]) -> Table:
         [
             "masked",
             "texts",
-            ("divergence, changed words", ("fewest", "most")),
+            *([("divergence by changed words", [f"at {at}" for at in ends])] if ends else []),
             ("one changed word, mean", ("|β − p_c|", "chosen")),
             ("β − p_c", ("largest",)),
         ],

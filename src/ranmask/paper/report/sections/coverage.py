@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ranmask.paper.published import published
-from ranmask.paper.report.beside import count, from_to, sizes
+from ranmask.paper.report.beside import count, from_to, shortened, sizes, told_texts
 from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
@@ -18,7 +18,7 @@ _INTRODUCTION = """
     The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
     a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled:
     {measured} measured, {computed} computed again from the paper's own numbers. Bold: fewer cells
-    than the paper has, or fewer texts in some of them.
+    than the paper has, or fewer texts or seeds in some of them.
     """
 
 
@@ -26,10 +26,10 @@ _INTRODUCTION = """
 class Covered:
     """A table or figure of the paper: its cells, and our finished steps of each.
 
-    ``base``, ``texts``: the paper's, of each cell, where it says so.  ``experiments``: ours; none
-    where nothing of it was run.  ``cells``: for each its steps in all of them, with the
-    configuration and the seed.  Of what follows from the paper's numbers alone all is done where
-    it was asked for.
+    ``base``, ``texts``, ``seeds``: the paper's, of each cell, where it says so; ``seem``: of how
+    many texts it seems to be instead.  ``experiments``: ours; none where nothing of it was run.
+    ``cells``: for each its steps in all of them, with the configuration and the seed; ``why``: why
+    it has none.  Of what follows from the paper's numbers alone all is done where it was asked for.
     """
 
     title: str
@@ -38,6 +38,9 @@ class Covered:
     cells: Mapping[str, Sequence[tuple[Configuration, str, Step]]]
     computed: bool = False
     texts: int | None = None
+    seem: int | None = None
+    seeds: int | None = None
+    why: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -97,9 +100,13 @@ def _row(one: Covered) -> list[Cell | str]:
     # Of each cell, the run of most texts: other settings may have fewer.
     by_cell = [max(sizes(step for *_, step in found), default=0) for found in one.cells.values()]
     most = set(by_cell) - {0}
-    fewer = one.texts is not None and min(most, default=one.texts) < one.texts
-    texts = Cell(count(from_to(most)), beside=_paper_has(one.texts), strong=fewer)
-    return [one.title, done, texts, _seeds(one), Cell(_bases(one), beside=_paper_has(one.base))]
+    least = one.seem or one.texts
+    fewer = least is not None and min(most, default=least) < least
+    its = told_texts(one.texts, one.seem) if one.texts and one.seem else one.texts
+    texts = Cell(count(from_to(most)) if most else "–", beside=_paper_has(its), strong=fewer)
+    seeds = Cell(_seeds(one), beside=_paper_has(one.seeds) if one.seeds else "")
+    seeds = replace(seeds, strong=bool(one.seeds) and seeds.text != str(one.seeds))
+    return [one.title, done, texts, seeds, Cell(_bases(one), beside=_paper_has(one.base))]
 
 
 def _paper_has(value: object) -> str:
@@ -144,12 +151,25 @@ def _bases(one: Covered) -> str:
 
 
 def _open(one: Covered) -> Iterator[str]:
-    if not one.open:
-        return
-    steps = [step for experiment in one.experiments for step in experiment.run.missing]
-    reasons = list(dict.fromkeys(step.error for step in steps if step.error))
-    why = " ".join(reasons) or "Not run."
-    yield f"{one.title}, {len(one.open)}: {'; '.join(one.open)}. {why}"
+    """A line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for cell in one.open:
+        by_reason.setdefault(one.why.get(cell, "not run"), []).append(cell)
+    for why, cells in by_reason.items():
+        yield f"{one.title}, {len(cells)}: {'; '.join(cells)}: {why}"
+
+
+def _reason(mine: Sequence[Experiment], place: Mapping[str, Any]) -> str | None:
+    """What the step of a cell ended with."""
+    errors = (
+        step.error
+        for experiment in mine
+        for run in experiment.runs
+        for step in run.missing
+        if step.error and place.items() <= step.place.items()
+    )
+    error = next(errors, None)
+    return None if error is None else shortened(error)
 
 
 # -- the paper's cells ---------------------------------------------------------------------------
@@ -167,6 +187,8 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         mine: Sequence[Experiment],
         cells: Mapping[str, dict[str, Any]],
         texts: int | None = stated,
+        seem: int | None = None,
+        seeds: int | None = None,
     ) -> Covered:
         done = [
             (configuration, seed, step)
@@ -179,7 +201,9 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
             name: [entry for entry in done if place.items() <= entry[2].place.items()]
             for name, place in cells.items()
         }
-        return Covered(title, base, mine, filled, texts=texts)
+        reasons = {name: _reason(mine, place) for name, place in cells.items()}
+        why = {name: reason for name, reason in reasons.items() if reason}
+        return Covered(title, base, mine, filled, texts=texts, seem=seem, seeds=seeds, why=why)
 
     kinds = {"letters": "deepwordbug", "words": "textfooler"}
     examples = {f"examples with {what} changed": {"attack": by} for what, by in kinds.items()}
@@ -196,7 +220,8 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         }
         beside = "Beside SAFER" if table_.name == "tb-safer" else "Under attack"
         title = f"{beside}, {CORPORA[table_.corpus]}"
-        yield made(title, table_.base, of("empirical", table_.name), cells)
+        mine = of("empirical", table_.name)
+        yield made(title, table_.base, mine, cells, seem=table_.texts)
     bounds = {CORPORA[corpus]: {"corpus": corpus} for corpus in published().beta["below"]}
     yield made("Beta and p_c (figure)", "", of("beta", "fig:js-divergence"), bounds, None)
     cells = {
@@ -209,7 +234,9 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         for ensemble in ("logit", "vote")
         for attack in ATTACKS
     }
-    yield made("The masking rate (figure)", "", of("rates", "fig:rate_ablation"), cells)
+    runs = int(published().rates["runs"])
+    mine = of("rates", "fig:rate_ablation")
+    yield made("The masking rate (figure)", "", mine, cells, seeds=runs)
     entropies = {method: {"method": method} for method in published().entropy["mean"]}
     yield made("Entropies (footnote)", "", of("entropy"), entropies)
     for title, name, claims in (

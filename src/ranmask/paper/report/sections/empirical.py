@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
@@ -31,6 +31,7 @@ from ranmask.paper.report.counting import (
     Attacks,
     attacks_by_seed,
     luck,
+    maybe_luck,
     mean_robust,
     robust_accuracy,
     robust_on_the_same_texts,
@@ -152,32 +153,63 @@ def ranked(rows: Sequence[Measured]) -> list[Measured]:
     return [row for row in printed or rows if row.counts]
 
 
+def on_the_same_texts(rows: Sequence[Measured]) -> list[Measured]:
+    """Rows as they are compared: over the texts that all of them met, where some met more."""
+    runs = [one for row in rows for one in row.counts]
+    shared = shared_texts(runs)
+    if not shared or all(one.texts == len(shared) for one in runs):
+        return list(rows)
+    return [replace(row, counts=tuple(one.over(shared) for one in row.counts)) for row in rows]
+
+
+def leaders(rows: Sequence[Measured]) -> tuple[list[str], str]:
+    """The most robust of the methods that are ranked, and of whom that may be luck."""
+    order = sorted(on_the_same_texts(ranked(rows)), key=lambda row: row.robust or 0.0, reverse=True)
+    first = [row.method for row in order if row.robust == order[0].robust]
+    counts = {row.method: row.counts for row in rows}
+    others = [row.method for row in order if row.method not in first]
+    near = [f"{name} ({by})" for name in others if (by := luck(counts[first[0]], counts[name]))]
+    said = f". The lead here over {_and(near)} may be luck of the texts" if near else ""
+    return first, said
+
+
+def _and(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def in_short(experiment: Experiment) -> list[Finding]:
     """Which method is the most robust under each attack, here and in the paper."""
     found = []
     for attack, rows in measured(experiment).items():
-        chosen, printed = ranked(rows), [row for row in rows if row.printed is not None]
+        chosen = {row.method: row for row in ranked(rows)}
         if not chosen:
             continue
-        what = f"most robust under {ATTACKS.get(attack, attack)}"
-        best = max(chosen, key=lambda row: row.robust or 0.0)
-        its = max(printed, key=lambda row: row.printed.boa if row.printed else 0, default=None)
-        if its is None or its.printed is None:
-            found.append(Finding(what, f"{best.method}, {_with_spread(best)}"))
+        under = f"under {ATTACKS.get(attack, attack)}"
+        what = f"{'most robust' if len(chosen) > 1 else 'still right'} {under}"
+        first, perhaps = leaders(rows)
+        ours = f"{_and(first)}, {_with_spread(chosen[first[0]])}"
+        its = _first_in_the_paper(rows)
+        if its is None:
+            found.append(Finding(what, ours))
             continue
-        paper = f"{its.method}, {its.printed.boa:.1f}"
+        paper = f"{its.method}, {its.printed.boa:.1f}" if its.printed else ""
         if not complete(rows):
             found.append(Finding(what, f"not all run: {_listed(rows)}", paper))
             continue
-        said = "another is first"
-        if best.robust == its.robust:
-            said = SAME
-        elif luck(best.counts, its.counts):
-            said += ", perhaps by luck"
+        said = SAME
+        if its.method not in first:
+            said, perhaps = "another is first", luck(chosen[first[0]].counts, its.counts)
+        said += ", perhaps by luck" if perhaps else ""
         correlation = _correlation_of(_both(rows))
         rank = "" if correlation is None else f"; rank correlation {share(correlation, 2)}"
-        found.append(Finding(what, f"{best.method}, {_with_spread(best)}", paper, said + rank))
+        found.append(Finding(what, ours, paper, said + rank))
     return found
+
+
+def _first_in_the_paper(rows: Sequence[Measured]) -> Measured | None:
+    printed = [(row.printed.boa, row) for row in rows if row.printed is not None]
+    return max(printed, key=lambda pair: pair[0])[1] if printed else None
 
 
 def _with_spread(row: Measured) -> str:
@@ -275,10 +307,10 @@ def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
 
 
 def _both(rows: Sequence[Measured]) -> list[tuple[str, float, float]]:
-    """Methods that both have, with our robust accuracy and the paper's."""
+    """Methods that both have, with our robust accuracy over the same texts and the paper's."""
     return [
         (row.method, row.robust, row.printed.boa)
-        for row in rows
+        for row in on_the_same_texts([row for row in rows if row.printed is not None])
         if row.robust is not None and row.printed is not None
     ]
 
@@ -383,7 +415,8 @@ def _first(attack: str, rows: Sequence[Measured]) -> tuple[str, str] | None:
     perhaps = luck(counts[ours[0]], counts[theirs[0]])
     said = (
         f"Under {ATTACKS.get(attack, attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
-        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}{perhaps}."
+        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}"
+        f"{maybe_luck(perhaps)}."
     )
     return said, perhaps
 
@@ -393,28 +426,38 @@ def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
     if len(both) < 2:
         return ()
     methods, ours, paper = zip(*both, strict=True)
-    leaders, theirs = (
-        " and ".join(
-            method for method, value in zip(methods, values, strict=True) if value == max(values)
-        )
-        for values in (ours, paper)
-    )
-    top = f"{leaders} in both" if leaders == theirs else f"{leaders} here, {theirs} in the paper"
+    first, perhaps = leaders(rows)
+    its = _first_in_the_paper(rows)
+    top = f"{_and(first)} here, {its.method if its else ''} in the paper"
+    if its is not None and [its.method] == first:
+        top = f"{its.method} in both"
     correlation = rank_correlation(ours, paper)
     rank = "" if correlation is None else f", rank correlation {share(correlation, 2)}"
     same, compared = pairs_in_order(ours, paper)
     ties = math.comb(len(both), 2) - compared
-    said = f"{same} of {compared} pairs {'is' if same == 1 else 'are'} in the paper's order{rank}"
+    pairs = "pair" if compared == 1 else "pairs"
+    verb = "is" if 1 in (same, compared) else "are"
+    said = f"{same} of {compared} {pairs} {verb} in the paper's order{rank}"
     return prose(
-        "**{attack}**, {methods} methods: {said}{ties}. {top}{moved}. {levels}.",
+        "**{attack}**, {methods} methods{texts}: {said}{ties}. {top}{moved}. {levels}.",
         attack=ATTACKS.get(attack, attack),
         methods=len(both),
+        texts=_over_which(rows),
         said=said if compared else "no pair can be compared",
         ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
-        top=f"Most robust: {top}" if complete(rows) else f"Not run: {_listed(rows)}",
+        top=f"Most robust: {top}{perhaps}" if complete(rows) else f"Not run: {_listed(rows)}",
         moved=_moved(methods, ours, paper),
-        levels=_levels(both),
+        levels=_levels(rows),
     )
+
+
+def _over_which(rows: Sequence[Measured]) -> str:
+    """Over which texts methods are compared, where some met more."""
+    counts = {one.texts for row in ranked(rows) for one in row.counts}
+    if len(counts) < 2:
+        return ""
+    compared = [one.texts for row in on_the_same_texts(ranked(rows)) for one in row.counts]
+    return f" over the {min(compared):,} texts that all met"
 
 
 def _listed(rows: Sequence[Measured]) -> str:
@@ -423,21 +466,24 @@ def _listed(rows: Sequence[Measured]) -> str:
 
 
 def _moved(methods: Sequence[str], ours: Sequence[float], paper: Sequence[float]) -> str:
-    """The method that is furthest from its place in the paper's order, where one is."""
-    here, there = _ranks(ours), _ranks(paper)
-    far = max(range(len(methods)), key=lambda place: abs(here[place] - there[place]))
-    if abs(here[far] - there[far]) < 1:
+    """The methods that are furthest from their places in the paper's order, where any is."""
+    moves = [abs(here - there) for here, there in zip(_ranks(ours), _ranks(paper), strict=True)]
+    if not max(moves):
         return ""
-    last = len(methods) + 1
-    return (
-        f". Furthest from its place: {methods[far]}, {last - here[far]:g} of {len(methods)} here, "
-        f"{last - there[far]:g} in the paper"
-    )
+    if max(moves) <= 1:
+        return ". None is further than a place from the paper's"
+    far = [method for method, move in zip(methods, moves, strict=True) if move == max(moves)]
+    its = "its place" if len(far) == 1 else "their places"
+    return f". Furthest from {its} in the paper: {_and(far)}, by {max(moves):g}"
 
 
-def _levels(both: Sequence[tuple[str, float, float]]) -> str:
+def _levels(rows: Sequence[Measured]) -> str:
     """By how much robust accuracies are not the paper's: the two ends."""
-    gains = [(here - there, method) for method, here, there in both]
+    gains = [
+        (row.robust - row.printed.boa, row.method)
+        for row in rows
+        if row.robust is not None and row.printed is not None
+    ]
     (low, lowest), (high, highest) = min(gains), max(gains)
     return (
         f"Ours less the paper's: {difference(low)} ({lowest}) to {difference(high)} ({highest}) "
@@ -495,33 +541,27 @@ def _mean(parts: _Parts) -> float:
 
 def _whole_table(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | None) -> Table:
     best = {attack: _best(rows) for attack, rows in main.items()}
-    places = {attack: ranked(rows) for attack, rows in main.items()}
     rows = [
         (
             under[0].name,
             *(
                 cell
                 for attack, row in zip(by_attack, under, strict=True)
-                for cell in _three(row, best[attack], any(row is one for one in places[attack]))
+                for cell in _three(row, best[attack])
             ),
         )
         for under in zip(*by_attack.values(), strict=True)
     ]
-    beside = f"Small: the paper's figure ({printed.base}). " if printed else ""
-    bold = (
-        "Bold: the best of the paper's methods, under attacks that all of them met. "
-        if printed
-        else "Bold: the best. "
-        if max(best.values()) > (0,)
-        else ""
-    )
     texts = [one.texts for some in by_attack.values() for row in some for one in row.counts]
-    size = f"{min(texts):,} texts each. "
+    size, over = f"{min(texts):,} texts each. ", ""
     if min(texts) != max(texts):
-        size = (
-            f"{min(texts):,} to {max(texts):,} texts; the folded tables have Boa over the texts "
-            "that all methods met. "
-        )
+        size = f"{min(texts):,} to {max(texts):,} texts. "
+        over = ", compared over the texts that all of them met (see the folded tables)"
+    beside = f"Beside ours: the paper's figure ({printed.base}). " if printed else ""
+    bold = ""
+    if any(method for attack in best.values() for method in attack):
+        of = "of the paper's methods, under attacks that all of them met" if printed else "of all"
+        bold = f"Bold: the best {of}{over}. "
     return table(
         "Cln, Boa and Succ, in percent",
         ["<method", *((ATTACKS.get(name, name), ("Cln", "Boa", "Succ")) for name in by_attack)],
@@ -541,18 +581,23 @@ def _seeds(by_attack: ByAttack) -> str:
     )
 
 
-def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
-    """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
-    counted = [_shares(row.counts) for row in ranked(rows)]
-    if len(counted) < 2 or not complete(rows):
-        return -1.0, -1.0, -1.0
-    clean, robust, success = (
-        [_mean(parts) for parts in figure if parts] for figure in zip(*counted, strict=True)
-    )
-    return max(clean), max(robust), min(success, default=-1.0)
+_Best: TypeAlias = tuple[set[str], set[str], set[str]]
+"""The methods with the best Cln, Boa and Succ."""
 
 
-def _three(row: Measured, best: tuple[float, ...], ranked: bool) -> list[Cell]:
+def _best(rows: Sequence[Measured]) -> _Best:
+    """Of those that were run, over the same texts; one alone is not the best of anything."""
+    best: _Best = set(), set(), set()
+    ran = on_the_same_texts(ranked(rows))
+    if len(ran) < 2 or not complete(rows):
+        return best
+    for place, (found, choose) in enumerate(zip(best, (max, max, min), strict=True)):
+        means = {row.method: _mean(parts) for row in ran if (parts := _shares(row.counts)[place])}
+        found |= {method for method in means if means[method] == choose(means.values())}
+    return best
+
+
+def _three(row: Measured, best: _Best) -> list[Cell]:
     paper = ["", "", ""]
     if row.printed is not None:
         paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
@@ -566,27 +611,31 @@ def _three(row: Measured, best: tuple[float, ...], ranked: bool) -> list[Cell]:
         Cell(
             percent(_mean(parts)) + (spread if place == 1 else "") if parts else "–",
             beside=paper[place],
-            strong=ranked and bool(parts) and _mean(parts) == best[place],
+            strong=not row.configuration and row.method in best[place],
         )
         for place, parts in enumerate(shares)
     ]
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
+    """Every method with its intervals; columns that say nothing here are left out."""
     met = shared_texts([one for row in rows for one in row.counts])
     differ = bool(met) and any(one.texts > len(met) for row in rows for one in row.counts)
-    titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    titles += [f"Boa, the {len(met)} texts of all"] if differ else []
+    printed = any(row.printed is not None for row in rows)
+    titles = ["<method", "texts", "Cln", "Boa"]
+    titles += [f"Boa, the {len(met):,} texts of all"] if differ else []
+    titles += ["Boa less paper's"] if printed else []
+    titles += ["Succ", "gone"]
     shown: list[Sequence[Cell | str]] = []
     for row in (row for row in rows if row.counts or not row.configuration):
-        cells = _detail(row) if row.counts else [NOT_RUN] * 6
-        if differ:
-            cells.append(Cell(f"{mean_robust(row.counts, met):.1f}") if row.counts else NOT_RUN)
+        cells = [NOT_RUN] * (len(titles) - 1)
+        if row.counts:
+            cells = _detail(row, met if differ else None, printed)
         shown.append((row.name, *cells))
     return table(ATTACKS.get(attack, attack), titles, shown)
 
 
-def _detail(row: Measured) -> list[Cell]:
+def _detail(row: Measured, met: Sequence[int] | None, printed: bool) -> list[Cell]:
     seeds = row.counts
     moved = gone = NOTHING
     if row.printed is not None and row.robust is not None:
@@ -595,8 +644,10 @@ def _detail(row: Measured) -> list[Cell]:
     if rechecked:
         gone = seeds_cell(rechecked, percent)
     errors = sum(one.errors for one in seeds)
-    texts = " or ".join(str(count) for count in sorted({one.texts for one in seeds}))
+    texts = " or ".join(f"{count:,}" for count in sorted({one.texts for one in seeds}))
     texts += f" (+{errors} errors)" if errors else ""
     of = f"{len(seeds)} seeds" if len(seeds) > 1 else ""
     clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds))
-    return [Cell(texts, interval=of), clean, robust, moved, success, gone]
+    of_all = [] if met is None else [Cell(f"{mean_robust(seeds, met):.1f}")]
+    less = [moved] if printed else []
+    return [Cell(texts, interval=of), clean, robust, *of_all, *less, success, gone]

@@ -48,13 +48,13 @@ def in_short(experiment: Experiment) -> list[Finding]:
     shown = [method for method in sorted(paper, key=lambda method: paper[method]) if method in ours]
     if not shown:
         return []
-    faults = _faults(ours)
+    swapped = [f"{duller} before {sharper}" for sharper, duller in _swapped(ours)]
     return [
         Finding(
-            f"entropy of votes: {', '.join(shown)}",
-            ", ".join(share(_mean_entropy(ours[method]), 2) for method in shown),
-            ", ".join(share(paper[method], 2) for method in shown),
-            f"{len(faults)} of {len(shown) - 1} neighbours the other way round" if faults else SAME,
+            f"entropy of votes, sharpest first in the paper: {', '.join(shown)}",
+            ", ".join(share(_mean_entropy(ours[method])) for method in shown),
+            ", ".join(share(paper[method]) for method in shown),
+            f"in its order but for {', '.join(swapped)}" if swapped else SAME,
         )
     ]
 
@@ -63,16 +63,24 @@ def _mean_entropy(seeds: Sequence[Predicted]) -> float:
     return statistics.fmean(statistics.fmean(one.vote_entropy) for one in seeds)
 
 
-def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
-    """Neighbours in the paper's order that ours has the other way round."""
+def _swapped(ours: Mapping[str, Sequence[Predicted]]) -> list[tuple[str, str]]:
+    """Neighbours in the paper's order, the sharper first, that ours has the other way round."""
     paper = published().entropy["mean"]
-    means = {method: _mean_entropy(ours[method]) for method in paper if method in ours}
-    order = sorted(means, key=lambda method: paper[method])
+    order = sorted((method for method in paper if method in ours), key=lambda name: paper[name])
+    return [
+        (sharper, duller)
+        for sharper, duller in pairwise(order)
+        if _mean_entropy(ours[sharper]) > _mean_entropy(ours[duller])
+    ]
+
+
+def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
+    """What of the paper's order is the other way round."""
     return [
         f"The votes of {sharper} are less sharp than those of {duller} "
-        f"({share(means[sharper])} against {share(means[duller])}); in the paper they are sharper."
-        for sharper, duller in pairwise(order)
-        if means[sharper] > means[duller]
+        f"({share(_mean_entropy(ours[sharper]))} against {share(_mean_entropy(ours[duller]))}); in "
+        "the paper they are sharper."
+        for sharper, duller in _swapped(ours)
     ]
 
 
@@ -105,8 +113,8 @@ def _table(experiment: Experiment) -> Table:
             for name, (method, seeds) in rows.items()
         ],
         [
-            "The paper does not say which of the two it averages. Small: mean plus and minus 1.96 "
-            "standard errors; of the accuracy, the 95 % interval.",
+            "The paper does not say which of the two it averages. Beside means: plus and minus "
+            "1.96 standard errors; of the accuracy, the 95 % interval.",
             *([SPREAD] if several else []),
         ],
     )
@@ -116,7 +124,7 @@ def _figures(seeds: Sequence[Predicted]) -> list[Cell]:
     if not seeds:
         return [NOT_RUN] * 4
     scores = [one.score_entropy for one in seeds if one.score_entropy is not None]
-    texts = " or ".join(map(str, sorted({len(one.rows) for one in seeds})))
+    texts = " or ".join(f"{count:,}" for count in sorted({len(one.rows) for one in seeds}))
     return [
         _mean_of_seeds([one.vote_entropy for one in seeds]),
         _mean_of_seeds(scores) if len(scores) == len(seeds) else quiet("no scores"),

@@ -248,8 +248,8 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
         if votes
     ]
     about = (
-        f"{len(copies)} of its {line['masks']:,} copies, and how each votes. Grey: hidden. The bar "
-        "below counts all."
+        f"{len(copies)} of its {line['masks']:,} copies, and how each votes. Grey: hidden. Below "
+        "them all are counted."
     )
     radius = line["radius"]
     said = "{votes} of {masks} copies say *{label}*."

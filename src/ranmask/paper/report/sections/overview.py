@@ -40,11 +40,14 @@ _IN_SHORT: dict[Kind, Callable[[Experiment], list[Finding]]] = {
     "arithmetic": arithmetic.in_short,
     "adversarial": adversarial.in_short,
 }
-_SHORT = (
+_SPREAD = (
     "Robust accuracies in percent: of several seeds the mean ± their sample standard deviation, of "
-    "one its 95 % interval over texts. Only methods of the paper are ranked. Settings, texts and "
-    "seeds are those of the table above, and stand beside each table below."
+    "one its 95 % interval over texts."
 )
+_RANKED = (
+    "Where the paper has a table, only its methods are ranked, over the texts that all of them met."
+)
+_SETTINGS = "Settings, texts and seeds stand beside each table below."
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
     figures say little; look at the intervals.
@@ -54,11 +57,9 @@ _SMOKE = """
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """The main figures of all: of one in a strip, of several in a table beside the paper's."""
     found = experiments(reproductions)
-    blocks = (
-        _table(found)
-        if len(found) > 1
-        else [block for experiment in found for block in _strip(experiment)]
-    )
+    blocks = [block for one in found[:1] for block in _strip(one)] if len(found) < 2 else []
+    # One run of nothing in the paper is told by its strip.
+    blocks += _table(found) if len(found) > 1 or any(one.run.paper for one in found) else []
     blocks += text(_SMOKE) if any(one.run.size == "smoke" for one in found) else []
     return Section("The results in short", "overview", blocks)
 
@@ -82,8 +83,14 @@ def _table(found: Sequence[Experiment]) -> list[Block]:
             rows.append((title, finding.what, finding.ours, *beside))
             title = ""  # once
     titles = ["<of", "<what", "<ours", *(["<the paper", "<verdict"] if whole else [])]
-    said = [_SHORT] if whole else []
-    return [table("Main figures", titles, rows, said)] if rows else []
+    attacked = [one.run.paper for one in found if one.run.kind == "empirical"]
+    said = [
+        *([_SPREAD] if attacked else []),
+        *([_RANKED] if any(attacked) else []),
+        *([_SETTINGS] if whole else []),
+    ]
+    notes = [" ".join(said)] if said else []
+    return [table("Main figures", titles, rows, notes)] if rows else []
 
 
 def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
@@ -99,10 +106,17 @@ def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
     found = coverage.covered(reproductions)
     if not found:
         return prose("A part of the RanMASK paper, run small with ranmask, to see that it works.")
+    total = coverage.total(found)
+    if len(found) == 1:
+        return prose(
+            """A part of the RanMASK paper, run again with ranmask: {done} of its {cells} cells,
+            each beside the paper's.""",
+            **total,
+        )
     return prose(
         """The RanMASK paper, run again with ranmask: {done} of the {cells} cells of its tables and
         figures, each beside the paper's, and every radius beside what is proved.""",
-        **coverage.total(found),
+        **total,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ranmask.paper.report.beside import shortened
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import ATTACKS
 from ranmask.paper.report.experiments import experiments, variant_label
@@ -55,7 +55,7 @@ def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list
         blocks += text("**Not run.** What follows from these steps is missing above:")
         nothing = {"failed": "no reason recorded", "todo": "not started"}
         reasons = [
-            f", {_STATES[step.state]}: {_shortened(step.error or nothing[step.state])}"
+            f", {_STATES[step.state]}: {shortened(step.error or nothing[step.state])}"
             for step in left
         ]
         pairs = zip(left, reasons, strict=True)
@@ -68,11 +68,6 @@ def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list
     blocks.append(Fold(steps, [_steps(asked)]))
     commands = [step.command for step in asked if step.command]
     return [*blocks, Fold(commands_of, [Code(commands)])] if commands else blocks
-
-
-def _shortened(said: str) -> str:
-    """The beginning of a long message; the step's log has all of it."""
-    return textwrap.shorten(said, 200, placeholder=" …")
 
 
 def _notes(run: Reproduction) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ranmask.paper.report.counting import (
     Attacks,
     attacks_by_seed,
     luck,
+    maybe_luck,
     mean_robust,
     rate_name,
     robust_accuracy,
@@ -183,7 +184,8 @@ def _faults(found: Lines) -> tuple[list[str], list[str]]:
             name = f"{_ENSEMBLES.get(ensemble, ensemble)}, {ATTACKS.get(attack, attack)}"
             (perhaps if peak.luck else sure).append(
                 f"{name}: the paper's peak is at {rate_name(last)} masked, ours at "
-                f"{rate_name(peak.rate)} ({peak.here:.1f} against {peak.last:.1f}{peak.luck}); "
+                f"{rate_name(peak.rate)} ({peak.here:.1f} against {peak.last:.1f}"
+                f"{maybe_luck(peak.luck)}); "
                 f"{_end(found[ensemble, attack])}."
             )
     return sure, perhaps
