@@ -237,7 +237,7 @@ def test_all_pages_have_the_same_figures_of_the_paper_run_again():
     assert said in results
     shares = [[one.vanished / one.rechecked for one in row.counts] for row in rows]
     gone = [f"{100 * statistics.fmean(seeds):.0f}" for seeds in shares]
-    assert "{}, {} and {} % of the successes against a vote".format(*gone) in results
+    assert "mislead an attacker: {}, {} and {} % of its successes".format(*gone) in results
     curves = rates.counts(named["rate-ablation"].main)
     for rate in (0.05, 0.3, 0.9):
         points = [
