@@ -4,30 +4,34 @@
 
 condenses reproductions into ``results/reproduced`` first, each variant (another seed, another base)
 into a file of its own; without arguments the page alone is written again, with its figures.
-``--fill`` takes of a reproduction only the steps that are open in ``results/reproduced``.
+``--fill`` takes of a reproduction only what is open in ``results/reproduced`` or met more
+texts, and the models of that; a run that was set to other ``texts`` fills the same record.
 ``python -m benchmarks.results_page`` writes the page, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
-from ranmask.errors import RanmaskError
+from ranmask.errors import OptionError, RanmaskError
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report.blocks import Fold, Section
 from ranmask.paper.report.markdown import picture_files, render
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections.provenance import LISTINGS
-from ranmask.paper.run_data import Reproduction
+from ranmask.paper.run_data import Reproduction, Step
 
 REPRODUCED = REPOSITORY / "results" / "reproduced"
 PAGE = REPOSITORY / "docs" / "paper.md"
 FIGURES = REPOSITORY / "docs" / "figures"
 FINDINGS = REPRODUCED / "findings.md"
 """Written by hand, from the page."""
+
+_TEXTS = "texts"
 
 _FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
 `results/reproduced`, which [`ranmask reproduce`](reproduction.md) made. The findings in short, what
@@ -63,10 +67,51 @@ def _without_listings(section: Section) -> Section:
 
 
 def filled(before: Reproduction, run: Reproduction) -> Reproduction:
-    """``before``, and of ``run`` what was not done in it."""
-    done = {step.name: step for step in run.steps if step.state == "done"}
-    steps = [step if step.state == "done" else done.get(step.name, step) for step in before.steps]
-    return replace(before, steps=tuple(steps))
+    """``before``, with what of ``run`` was open in it or met more texts, and the models of that.
+
+    Refuses a run whose other settings differ: rows of both in one table would compare badly.
+    """
+    others = [
+        f"{key} is {run.settings[key]!r} there and {value!r} here"
+        for key, value in before.settings.items()
+        if key != _TEXTS and run.settings.get(key, value) != value
+    ]
+    if others:
+        raise OptionError(
+            f"{run.folder_name} was run with other settings than the record it would fill "
+            f"({'; '.join(others)}): condense it without --fill"
+        )
+    done = {_cell(step): step for step in run.steps if step.state == "done"}
+    taken = {
+        _cell(step)
+        for step in before.steps
+        if _cell(step) in done
+        and (step.state != "done" or _texts(done[_cell(step)]) > _texts(step))
+    }
+    victims = {done[cell].command.partition("--model ")[2].split(" ")[0] for cell in taken}
+    taken |= {_cell(step) for step in before.steps if step.name in victims} & done.keys()
+    steps = [done[_cell(step)] if _cell(step) in taken else step for step in before.steps]
+    settings = dict(before.settings)
+    if _TEXTS in settings and _TEXTS in run.settings:
+        settings[_TEXTS] = max(settings[_TEXTS], run.settings[_TEXTS])
+    return replace(before, steps=tuple(steps), settings=settings)
+
+
+def _cell(step: Step) -> tuple[str, str]:
+    """Which step it is: its cell of the table, for names may hold numbers of texts."""
+    return step.measures, json.dumps(step.place, sort_keys=True) if step.place else step.name
+
+
+def _texts(step: Step) -> int:
+    return len(getattr(step.result, "rows", ()))
+
+
+def _record(run: Reproduction) -> Path:
+    """The record that ``run`` fills: its own, or that of the same settings but for the texts."""
+    own = REPRODUCED / f"{run.folder_name}.json"
+    variant = {key: value for key, value in run.variant.items() if key != _TEXTS}
+    same = REPRODUCED / f"{replace(run, variant=variant).folder_name}.json"
+    return own if own.exists() or not same.exists() else same
 
 
 def summary_part() -> str:
@@ -96,7 +141,7 @@ def write_page() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders or files")
-    parser.add_argument("--fill", action="store_true", help="take only steps that are open here")
+    parser.add_argument("--fill", action="store_true", help="take what is open or met more texts")
     options = parser.parse_args()
     if options.fill and not options.runs:
         parser.error("--fill takes steps from a RUN: name one")
@@ -104,7 +149,7 @@ def main() -> None:
         runs = read_several(options.runs)
         REPRODUCED.mkdir(exist_ok=True)
         for run in runs:
-            path = REPRODUCED / f"{run.folder_name}.json"
+            path = _record(run) if options.fill else REPRODUCED / f"{run.folder_name}.json"
             write(filled(read(path), run) if options.fill and path.exists() else run, path)
         write_page()
     except RanmaskError as error:

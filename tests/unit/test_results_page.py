@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import protect_figures, report, reproduced_page, results_page  # noqa: E402
 
+from ranmask.errors import OptionError  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
 from ranmask.paper.published import published  # noqa: E402
@@ -20,6 +21,7 @@ from ranmask.paper.reading import read, write  # noqa: E402
 from ranmask.paper.report.counting import mean_robust  # noqa: E402
 from ranmask.paper.report.experiments import experiments  # noqa: E402
 from ranmask.paper.report.sections import coverage, empirical, rates  # noqa: E402
+from ranmask.paper.run_data import Attacked, Reproduction, Step, Trained  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
 
@@ -274,6 +276,82 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
     assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
     assert found["sst2-certified.json"] == run
     assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()
+
+
+def attack(method, rows, model, name="", **changed):
+    """An attacked step of so many texts, and whose ``model`` met them."""
+    result = Attacked(
+        "textfooler", None, tuple(range(rows)), ("failed",) * rows, (9,) * rows, (0,) * rows,
+        (5,) * rows, (None,) * rows,
+    )  # fmt: skip
+    command = f"ranmask attack --rows {rows} --model {model} --plain"
+    place = {"method": method, "attack": "textfooler"}
+    name = name or f"{model}-textfooler"
+    return replace(Step(name, "attack", command, place, "done", 1.0, result=result), **changed)
+
+
+def model(name, seconds):
+    return Step(name, "training", "ranmask train", {}, "done", seconds, result=Trained({}, {}))
+
+
+def reproduced(*steps, **settings):
+    settings = {"masks": 8, "texts": 3, **settings}
+    about = ("x", "Title", "empirical", "", "About.", "default")
+    variant = {} if settings["texts"] == 3 else {"texts": settings["texts"]}
+    return Reproduction(*about, settings, {}, steps, variant)
+
+
+OPEN = {"state": "todo", "result": None}
+
+
+def test_filling_takes_what_is_open_or_met_more_texts_with_the_models_of_that():
+    before = reproduced(
+        model("lm", 1),
+        *(model("few", 1), model("much", 1), model("none", 1)),
+        attack("Few", 3, "few", name="few-t3"),
+        attack("Much", 9, "much"),
+        attack("None", 0, "none", **OPEN),
+    )
+    run = reproduced(
+        model("lm", 2),
+        *(model("few", 2), model("much", 2), model("none", 2)),
+        attack("Few", 5, "few", name="few-t5"),
+        attack("Much", 5, "much"),
+        attack("None", 5, "none"),
+        texts=5,
+    )
+    found = reproduced_page.filled(before, run)
+    assert [step.seconds for step in found.steps[:4]] == [1, 2, 1, 2]
+    assert [len(step.result.rows) for step in found.steps[4:]] == [5, 9, 5]
+    assert found.steps[4].name == "few-t5"  # a name may say how many texts there are
+    assert found.settings == {"masks": 8, "texts": 5} and found.variant == {}
+    half = [replace(step, **OPEN) if step.name == "few-t5" else step for step in run.steps]
+    found = reproduced_page.filled(before, replace(run, steps=tuple(half)))
+    assert [step.seconds for step in found.steps[:4]] == [1, 1, 1, 2]
+
+
+def test_filling_refuses_other_settings():
+    before = reproduced(attack("None", 3, "none"))
+    with pytest.raises(OptionError, match="masks is 9 there and 8 here"):
+        reproduced_page.filled(before, replace(before, settings={"masks": 9, "texts": 5}))
+
+
+def test_more_texts_fill_the_record_of_the_recipe(tmp_path, monkeypatch):
+    for name in ("REPRODUCED", "PAGE", "FIGURES"):
+        monkeypatch.setattr(reproduced_page, name, tmp_path / name)
+    for number, (steps, settings, records) in enumerate(
+        (
+            ([model("none", 1), attack("None", 3, "none")], {}, {"x.json": 3}),
+            ([model("none", 2), attack("None", 5, "none")], {"texts": 5}, {"x.json": 5}),
+            ([model("none", 2), attack("None", 4, "none")], {"texts": 4}, {"x.json": 5}),
+        )
+    ):
+        write(reproduced(*steps, **settings), tmp_path / f"{number}.json")
+        monkeypatch.setattr(sys, "argv", ["", "--fill", str(tmp_path / f"{number}.json")])
+        reproduced_page.main()
+        found = {path.name: read(path) for path in (tmp_path / "REPRODUCED").iterdir()}
+        assert {name: len(run.steps[1].result.rows) for name, run in found.items()} == records
+    assert "5 texts each" in (tmp_path / "PAGE").read_text()
 
 
 def test_the_page_stays_where_its_runs_cannot_be_read(tmp_path, monkeypatch, capsys):

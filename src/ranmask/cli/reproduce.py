@@ -68,6 +68,7 @@ def reproduce(given: Given) -> None:
     recipes = _recipes(asked)
     if asked.dry_run:
         _print_plan(recipes, asked)
+        _say_cost(recipes, asked)
     else:
         _run(recipes, asked)
 
@@ -139,6 +140,7 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.paper.reproduction.plan import run_folder
     from ranmask.paper.reproduction.running import reproduce as run_recipes
 
+    _say_cost(recipes, asked)
     try:
         with ReproductionDisplay() as display:
             failed = run_recipes(
@@ -163,6 +165,18 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
             f"the same command tries again, and `ranmask report {folders}` shows what there is"
         )
     say(f"done; now: ranmask report {folders}")
+
+
+def _say_cost(recipes: list[Recipe], asked: ReproduceCommand) -> None:
+    """What is left to do, before it is begun."""
+    from ranmask.paper.reproduction.perform import finished
+    from ranmask.paper.reproduction.plan import chosen, plan, workload
+
+    every = {step.key: step for recipe in recipes for step in plan(recipe, asked.runs)}
+    wanted = chosen(list(every.values()), asked.steps)
+    left = [step for key, step in every.items() if key in wanted and not finished(step)]
+    if cost := workload(left):
+        say(f"to do: {cost}")
 
 
 def _list() -> None:

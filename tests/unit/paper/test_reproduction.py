@@ -599,6 +599,24 @@ def test_a_dry_run_prints_and_runs_nothing(recipe, path, runs, notes, capsys):
     ]
 
 
+def test_what_it_will_take_is_said_first(runs, capsys):
+    names = ["agnews-certified", "imdb-empirical"]
+    command(names, runs=runs, dry_run=True, steps="*-mask0.4*,*-none-*,*-mask0.3-vote-*")
+    told = capsys.readouterr()
+    assert "to do:" not in told.out
+    assert told.err == (
+        "to do: 4 trainings; certify 1,000 texts, 6,000 copies each; "
+        "attack 600 texts, 1 copy a query; attack 600 texts, 16 copies a query\n"
+    )
+
+
+def test_what_is_done_costs_nothing(recipe, path, runs, capsys):
+    good = recipe("good", GOOD)
+    reproduce([good], runs, pretend, steps="model", display=Told())
+    command([path(good)], runs=runs)
+    assert "to do:" not in capsys.readouterr().err  # nor what does not say of how many texts
+
+
 def test_some_steps_with_what_they_need(recipe, path, runs, notes, capsys):
     good = recipe("good", {**GOOD, "other": ("train", "fine")})
     command([path(good)], runs=runs, steps="vot*", dry_run=True)

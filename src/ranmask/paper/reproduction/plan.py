@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -45,6 +45,12 @@ class Planned:
     def texts(self) -> int | None:
         """How many texts it goes through, where its command says so."""
         return self._number("--rows")
+
+    @property
+    def copies(self) -> int:
+        """Masked copies that it asks of a text: in all, or for each query of an attack."""
+        asked = [self._number(option) for option in ("--masks", "--selection-masks")]
+        return sum(filter(None, asked)) or 1
 
     @property
     def title(self) -> str:
@@ -102,6 +108,23 @@ def chosen(steps: Sequence[Planned], names: str | None) -> set[str]:
             found.add(key)
             waiting += by_key[key].needs
     return found
+
+
+def workload(steps: Iterable[Planned]) -> str:
+    """What steps will take, as far as their commands say: trainings, texts, copies of each."""
+    trainings = 0
+    runs: dict[tuple[str, int], list[int]] = {}
+    for step in steps:
+        if step.step.measures == "training":
+            trainings += 1
+        elif step.texts:
+            runs.setdefault((step.words[0], step.copies), []).append(step.texts)
+    parts = [f"{trainings} training{'s' * (trainings > 1)}"] if trainings else []
+    for (command, copies), texts in runs.items():
+        each = "a query" if command == "attack" else "each"
+        asked = f"{copies:,} copies" if copies > 1 else "1 copy"
+        parts.append(f"{command} {sum(texts):,} texts, {asked} {each}")
+    return "; ".join(parts)
 
 
 def _made(folder: Path, step: RecipeStep) -> Path:
