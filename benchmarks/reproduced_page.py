@@ -23,7 +23,7 @@ from ranmask.paper.report.blocks import Fold, Section
 from ranmask.paper.report.markdown import picture_files, render
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections.provenance import LISTINGS
-from ranmask.paper.run_data import Reproduction, Step
+from ranmask.paper.run_data import Reproduction, Step, model_name
 
 REPRODUCED = REPOSITORY / "results" / "reproduced"
 PAGE = REPOSITORY / "docs" / "paper.md"
@@ -69,12 +69,13 @@ def _without_listings(section: Section) -> Section:
 def filled(before: Reproduction, run: Reproduction) -> Reproduction:
     """``before``, with what of ``run`` was open in it or met more texts, and the models of that.
 
-    Refuses a run whose other settings differ: rows of both in one table would compare badly.
+    A model of which other cells stay is not replaced, either.  Refuses a run whose other settings
+    differ: rows of both in one table would compare badly.
     """
     others = [
         f"{key} is {run.settings[key]!r} there and {value!r} here"
         for key, value in before.settings.items()
-        if key != _TEXTS and run.settings.get(key, value) != value
+        if key != _TEXTS and _plain(run.settings.get(key, value)) != _plain(value)
     ]
     if others:
         raise OptionError(
@@ -88,7 +89,8 @@ def filled(before: Reproduction, run: Reproduction) -> Reproduction:
         if _cell(step) in done
         and (step.state != "done" or _texts(done[_cell(step)]) > _texts(step))
     }
-    victims = {done[cell].command.partition("--model ")[2].split(" ")[0] for cell in taken}
+    victims = {_victim(done[cell]) for cell in taken}
+    victims -= {_victim(step) for step in before.steps if _cell(step) not in taken and step.result}
     taken |= {_cell(step) for step in before.steps if step.name in victims} & done.keys()
     steps = [done[_cell(step)] if _cell(step) in taken else step for step in before.steps]
     settings = dict(before.settings)
@@ -97,21 +99,36 @@ def filled(before: Reproduction, run: Reproduction) -> Reproduction:
     return replace(before, steps=tuple(steps), settings=settings)
 
 
+def _plain(value: object) -> object:
+    """A setting without the folder or the hub's owner of a model."""
+    return model_name(value) if isinstance(value, str) else value
+
+
 def _cell(step: Step) -> tuple[str, str]:
     """Which step it is: its cell of the table, for names may hold numbers of texts."""
     return step.measures, json.dumps(step.place, sort_keys=True) if step.place else step.name
+
+
+def _victim(step: Step) -> str:
+    """The name of the training whose model the step asks, if it asks one."""
+    return step.command.partition("--model ")[2].split(" ")[0]
 
 
 def _texts(step: Step) -> int:
     return len(getattr(step.result, "rows", ()))
 
 
-def _record(run: Reproduction) -> Path:
-    """The record that ``run`` fills: its own, or that of the same settings but for the texts."""
-    own = REPRODUCED / f"{run.folder_name}.json"
+def _as_kept(run: Reproduction) -> Reproduction:
+    """``run``, as one of the recipe's own texts, where such a record is kept, of any seed."""
     variant = {key: value for key, value in run.variant.items() if key != _TEXTS}
-    same = REPRODUCED / f"{replace(run, variant=variant).folder_name}.json"
-    return own if own.exists() or not same.exists() else same
+    same = replace(run, variant=variant)
+    first = replace(run, variant={key: value for key, value in variant.items() if key != "seed"})
+    beside = any(_path(one).exists() for one in (same, first))
+    return same if beside and not _path(run).exists() else run
+
+
+def _path(run: Reproduction) -> Path:
+    return REPRODUCED / f"{run.folder_name}.json"
 
 
 def summary_part() -> str:
@@ -149,8 +166,9 @@ def main() -> None:
         runs = read_several(options.runs)
         REPRODUCED.mkdir(exist_ok=True)
         for run in runs:
-            path = _record(run) if options.fill else REPRODUCED / f"{run.folder_name}.json"
-            write(filled(read(path), run) if options.fill and path.exists() else run, path)
+            kept = _as_kept(run) if options.fill else run
+            path = _path(kept)
+            write(filled(read(path), kept) if options.fill and path.exists() else kept, path)
         write_page()
     except RanmaskError as error:
         parser.exit(1, f"{error}\n")

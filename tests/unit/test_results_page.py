@@ -11,7 +11,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import protect_figures, report, reproduced_page, results_page  # noqa: E402
+from benchmarks import (  # noqa: E402
+    protect_figures,
+    report,
+    reproduced_page,
+    reproduction_cost,
+    results_page,
+)
 
 from ranmask.errors import OptionError  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
@@ -216,6 +222,28 @@ def test_the_findings_say_what_was_found():
         assert said in findings
 
 
+def test_the_findings_say_what_is_open_and_its_cost():
+    assert reproduction_cost.table() in reproduced_page.FINDINGS.read_text(), (
+        "run python -m benchmarks.reproduction_cost"
+    )
+    pace = reproduction_cost.Pace(reproduced_page.reproductions())
+    findings = " ".join(reproduced_page.FINDINGS.read_text().split())
+    assert f"add up to {sum(share for _, share in pace.of_run_6()):.0f} s" in findings
+    assert f"{pace.words_a_second / 1e6:.1f} million shown words a second" in findings
+
+
+def test_a_cost_grows_with_the_texts_and_seeds():
+    pace = reproduction_cost.Pace(reproduced_page.reproductions())
+    made = reproduction_cost.Line("", ("sst2-empirical",), {"texts": 300}, steps="*-vote-*")
+    one, more, seeds = (
+        pace.of(line)
+        for line in (made, replace(made, settings={"texts": 600}), replace(made, seeds=2))
+    )
+    assert one.copies > 300 * 100 and more.copies == pytest.approx(2 * one.copies)
+    assert more.learned == one.learned == 6920 * (4 + 20)
+    assert seeds.seconds == pytest.approx(2 * one.seconds) and more.seconds < seeds.seconds
+
+
 def test_all_pages_have_the_same_figures_of_the_paper_run_again():
     readme, results, page = (
         " ".join((ROOT / name).read_text().split())
@@ -295,10 +323,10 @@ def model(name, seconds):
 
 
 def reproduced(*steps, **settings):
-    settings = {"masks": 8, "texts": 3, **settings}
+    own = {"masks": 8, "texts": 3, "seed": 0}
     about = ("x", "Title", "empirical", "", "About.", "default")
-    variant = {} if settings["texts"] == 3 else {"texts": settings["texts"]}
-    return Reproduction(*about, settings, {}, steps, variant)
+    variant = {key: value for key, value in settings.items() if value != own[key]}
+    return Reproduction(*about, {**own, **settings}, {}, steps, variant)
 
 
 OPEN = {"state": "todo", "result": None}
@@ -324,9 +352,12 @@ def test_filling_takes_what_is_open_or_met_more_texts_with_the_models_of_that():
     assert [step.seconds for step in found.steps[:4]] == [1, 2, 1, 2]
     assert [len(step.result.rows) for step in found.steps[4:]] == [5, 9, 5]
     assert found.steps[4].name == "few-t5"  # a name may say how many texts there are
-    assert found.settings == {"masks": 8, "texts": 5} and found.variant == {}
+    assert found.settings == {"masks": 8, "texts": 5, "seed": 0} and found.variant == {}
     half = [replace(step, **OPEN) if step.name == "few-t5" else step for step in run.steps]
     found = reproduced_page.filled(before, replace(run, steps=tuple(half)))
+    assert [step.seconds for step in found.steps[:4]] == [1, 1, 1, 2]
+    other = replace(before, steps=(*before.steps, attack("More of few", 9, "few")))
+    found = reproduced_page.filled(other, run)
     assert [step.seconds for step in found.steps[:4]] == [1, 1, 1, 2]
 
 
@@ -334,6 +365,9 @@ def test_filling_refuses_other_settings():
     before = reproduced(attack("None", 3, "none"))
     with pytest.raises(OptionError, match="masks is 9 there and 8 here"):
         reproduced_page.filled(before, replace(before, settings={"masks": 9, "texts": 5}))
+    hub, folder = ({**before.settings, "base": base} for base in ("owner/model", "models/model"))
+    before, run = (replace(before, settings=settings) for settings in (hub, folder))
+    assert reproduced_page.filled(before, run) == before  # a model is known by its own name
 
 
 def test_more_texts_fill_the_record_of_the_recipe(tmp_path, monkeypatch):
@@ -344,6 +378,16 @@ def test_more_texts_fill_the_record_of_the_recipe(tmp_path, monkeypatch):
             ([model("none", 1), attack("None", 3, "none")], {}, {"x.json": 3}),
             ([model("none", 2), attack("None", 5, "none")], {"texts": 5}, {"x.json": 5}),
             ([model("none", 2), attack("None", 4, "none")], {"texts": 4}, {"x.json": 5}),
+            (
+                [model("none", 3), attack("None", 5, "none")],
+                {"texts": 5, "seed": 1},  # is averaged with seed 0
+                {"x.json": 5, "x-seed1.json": 5},
+            ),
+            (
+                [model("none", 4), attack("None", 5, "none")],
+                {"texts": 5, "masks": 9},
+                {"x.json": 5, "x-seed1.json": 5, "x-texts5-masks9.json": 5},
+            ),
         )
     ):
         write(reproduced(*steps, **settings), tmp_path / f"{number}.json")
