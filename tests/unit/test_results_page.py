@@ -1,6 +1,7 @@
 """docs/results.md says what the committed result files say, and nothing else."""
 
 import json
+import shlex
 import statistics
 import sys
 from dataclasses import replace
@@ -19,6 +20,7 @@ from benchmarks import (  # noqa: E402
     results_page,
 )
 
+from ranmask.cli.main import run_command  # noqa: E402
 from ranmask.errors import OptionError  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
@@ -230,6 +232,15 @@ def test_the_findings_say_what_is_open_and_its_cost():
     findings = " ".join(reproduced_page.FINDINGS.read_text().split())
     assert f"add up to {sum(share for _, share in pace.of_run_6()):.0f} s" in findings
     assert f"{pace.words_a_second / 1e6:.1f} million shown words a second" in findings
+
+
+@pytest.mark.parametrize("line", reproduction_cost.LINES, ids=lambda line: line.about)
+def test_a_command_that_fills_what_is_open_can_be_typed(line, tmp_path, capsys):
+    words = [*shlex.split(line.command)[1:], "--runs", str(tmp_path), "--dry-run"]
+    assert run_command(words) == 0
+    printed = capsys.readouterr().out.splitlines()
+    steps = [one for one in printed if one.startswith("ranmask ")]
+    assert sorted(steps) == sorted(step.step.command for _, step in line.planned())
 
 
 def test_a_cost_grows_with_the_texts_and_seeds():
