@@ -5,6 +5,7 @@ then a failure.
 """
 
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -16,6 +17,9 @@ from hypothesis import settings
 # Workers share the cores, so each, and whatever it starts, takes one; read as torch is imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: timings belong in benchmarks, and a busy machine must not fail a test.
 settings.register_profile("here", deadline=None)
