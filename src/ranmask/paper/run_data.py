@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import DataError
 from ranmask.metrics import CertifiedSummary
-from ranmask.paper.typed_json import Packed, check_entries
+from ranmask.paper.typed_json import RANGES, check_entries, letters
 
 _Result = TypeVar("_Result")
 
@@ -28,7 +28,6 @@ State: TypeAlias = Literal["done", "failed", "todo"]
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
 _LONGEST_NAME = 100
-_MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
 _COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int | None}
 _EXAMPLE: dict[str, object] = {
     **dict.fromkeys(("label_id", "words", "kept", "masks"), int),
@@ -59,40 +58,10 @@ def _in_a_name(key: str, value: Any) -> str:
 _ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
 
 
-def _ranges(rows: Sequence[int]) -> str:
-    """``1-3,7``: rows that follow each other by their first and last."""
-    found: list[list[int]] = []
-    for row in rows:
-        if found and row == found[-1][1] + 1:
-            found[-1][1] = row
-        else:
-            found.append([row, row])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
-
-
-def _from_ranges(text: str) -> tuple[int, ...]:
-    rows: list[int] = []
-    for part in text.split(",") if text else []:
-        low, _, high = part.partition("-")
-        if int(high or low) - int(low) > _MOST_ROWS:
-            raise ValueError(f"{part} are more than {_MOST_ROWS:,} rows")
-        rows += range(int(low), int(high or low) + 1)
-    return tuple(rows)
-
-
-def _letters(letters: Mapping[Any, str]) -> Packed:
-    """A letter for each value."""
-    back = {letter: value for value, letter in letters.items()}
-    return Packed(
-        lambda values: "".join(letters[value] for value in values),
-        lambda text: tuple(back[letter] for letter in text),
-    )
-
-
 _YES_NO = {True: "1", False: "0", None: "-"}
 _STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
 
-Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
+Rows: TypeAlias = Annotated[tuple[int, ...], RANGES]
 
 
 class _OfTexts:
@@ -137,7 +106,7 @@ class Reading:
 
     certificate: str
     guarantee: bool
-    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    correct: Annotated[tuple[bool, ...], letters(_YES_NO)]
     radius: tuple[int | None, ...]
 
     @property
@@ -216,11 +185,11 @@ class Attacked(_OfTexts):
     attack: str
     victim: Mapping[str, Any] | None
     rows: Rows
-    statuses: Annotated[tuple[Status, ...], _letters(_STATUSES)]
+    statuses: Annotated[tuple[Status, ...], letters(_STATUSES)]
     words: tuple[int, ...]
     changed: tuple[int, ...]
     queries: tuple[int, ...]
-    confirmed: Annotated[tuple[bool | None, ...], _letters(_YES_NO)]
+    confirmed: Annotated[tuple[bool | None, ...], letters(_YES_NO)]
     expected: tuple[int | None, ...] = ()
 
 
@@ -233,7 +202,7 @@ class Predicted(_OfTexts):
     """
 
     rows: Rows
-    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    correct: Annotated[tuple[bool, ...], letters(_YES_NO)]
     vote_entropy: tuple[float, ...]
     score_entropy: tuple[float, ...] | None
     words: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
 from ranmask.paper.reading import read_several
-from ranmask.paper.report import markdown
+from ranmask.paper.report import markdown, method_order
 from ranmask.paper.report.beside import unlike
 from ranmask.paper.report.blocks import (
     Bullets,
@@ -28,10 +28,12 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
+from ranmask.paper.report.certified_runs import best_rate
 from ranmask.paper.report.charts import inline
 from ranmask.paper.report.counting import count_attacks
 from ranmask.paper.report.experiments import experiments
 from ranmask.paper.report.figures import length_bins
+from ranmask.paper.report.methods import leaders, measured
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import (
     adversarial,
@@ -46,7 +48,6 @@ from ranmask.paper.report.sections import (
     provenance,
     rates,
 )
-from ranmask.paper.report.sections.empirical import pairs_in_order, rank_correlation
 from ranmask.paper.report.tables import (
     Cell,
     Column,
@@ -166,24 +167,6 @@ def test_a_little_markdown_becomes_blocks():
 def test_a_table_is_rectangular():
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
         Table("t", (Column("a"), Column("b")), ((Cell("1"),),))
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=8))
-def test_rank_correlation_is_spearmans(pairs):
-    from scipy.stats import spearmanr
-
-    first, second = zip(*pairs, strict=True)
-    ours = rank_correlation(first, second)
-    if len(set(first)) == 1 or len(set(second)) == 1:
-        assert ours is None
-    else:
-        assert ours == pytest.approx(spearmanr(first, second).statistic)
-
-
-def test_two_methods_have_no_rank_correlation():
-    assert rank_correlation([1, 2], [1, 2]) is None
-    assert pairs_in_order([1, 2], [1, 2]) == (1, 1)
-    assert pairs_in_order([1, 1, 2], [1, 2, 0]) == (0, 2)
 
 
 def test_median_interval_is_that_of_order_statistics():
@@ -632,11 +615,11 @@ def test_methods_are_compared_over_the_texts_that_all_met():
     more = replace(
         attack_run(200, 0), statuses=statuses, confirmed=tuple(map({"failed": None}.get, statuses))
     )
-    [attack, *_] = empirical.measured(
+    [attack, *_] = measured(
         experiments([agnews(*of_all_methods(attack_run(40, 60), more, attack_run(1, 99)))])[0]
     ).items()
     assert attack[1][1].robust == 69.5
-    first, near = empirical.leaders(attack[1])
+    first, near = leaders(attack[1])
     assert first == ["Baseline"] and near.startswith(". The lead here over PGD-10 (p = ")
     section_ = empirical.section(
         [agnews(*of_all_methods(attack_run(40, 60), more, attack_run(1, 99)))]
@@ -668,10 +651,10 @@ def test_one_method_is_not_the_most_robust():
 
 def test_the_methods_furthest_from_their_places_are_all_named():
     paper = [60, 50, 40, 30]
-    moved = empirical._moved("abcd", [30, 40, 50, 60], paper)
+    moved = method_order._moved("abcd", [30, 40, 50, 60], paper)
     assert moved == ". Furthest from their places in the paper: a and d, by 3"
-    assert empirical._moved("abcd", [50, 60, 40, 30], paper).startswith(". None is further")
-    assert empirical._moved("abcd", paper, paper) == ""
+    assert method_order._moved("abcd", [50, 60, 40, 30], paper).startswith(". None is further")
+    assert method_order._moved("abcd", paper, paper) == ""
 
 
 def test_a_report_of_one_table_speaks_of_its_own_cells():
@@ -736,7 +719,7 @@ def test_unfinished_attacks_are_not_counted():
     one = reproduction("empirical", *steps, paper="tb-agnews-emperical")
     assert "nothing to show" in read(empirical.section([one]))
     [experiment] = experiments([one])
-    assert "New" in {row.method for row in empirical.measured(experiment)["textfooler"]}
+    assert "New" in {row.method for row in measured(experiment)["textfooler"]}
 
 
 # The others
@@ -1173,10 +1156,10 @@ def test_the_best_rate_has_the_largest_median_then_the_most_texts():
 
     wide = with_radii(1, 1, 1, 1, 1)
     deep = with_radii(3, 3, 3, None, None)
-    assert certified.best_rate({0.6: (wide,), 0.9: (deep,)}) == 0.9
+    assert best_rate({0.6: (wide,), 0.9: (deep,)}) == 0.9
     shallow = with_radii(1, 0, 0, 0, None)
     better = with_radii(1, 1, 0, 0, None)
-    assert certified.best_rate({0.8: (better,), 0.9: (shallow,)}) == 0.8
+    assert best_rate({0.8: (better,), 0.9: (shallow,)}) == 0.8
     nothing, none_changed = with_radii(None, None, 1), with_radii(0, 0, None)
-    assert certified.best_rate({0.3: (nothing,), 0.5: (none_changed,)}) == 0.5
-    assert certified.best_rate({0.6: (wide,) * 3, 0.9: (deep, deep, shallow)}) == 0.9
+    assert best_rate({0.3: (nothing,), 0.5: (none_changed,)}) == 0.5
+    assert best_rate({0.6: (wide,) * 3, 0.9: (deep, deep, shallow)}) == 0.9

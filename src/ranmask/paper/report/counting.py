@@ -1,4 +1,4 @@
-"""Attacked texts counted as tables and charts show them, and how things are called there."""
+"""Attacked texts counted as tables and charts show them."""
 
 from __future__ import annotations
 
@@ -12,33 +12,7 @@ from ranmask.evaluation.intervals import sign_test
 from ranmask.paper.paired_figures import LEVEL
 from ranmask.paper.report.experiments import Configuration
 from ranmask.paper.report.tables import interval, share
-from ranmask.paper.run_data import Attacked, Reading
-
-CERTIFICATES = {
-    "exact": "exact",
-    "ablation": "Levine–Feizi",
-    "ablation-runner-up": "Levine–Feizi, runner-up",
-    "paper": "paper, off-by-one removed",
-    "paper-as-printed": "paper, as printed",
-    "paper-estimated-beta": "paper, estimated beta",
-}
-ATTACKS = {
-    "textfooler": "TextFooler",
-    "bert-attack": "BERT-Attack",
-    "deepwordbug": "DeepWordBug",
-}
-CORPORA = {"agnews": "AGNEWS", "sst2": "SST2", "imdb": "IMDB", "snli": "SNLI"}
-
-
-def certificate_name(of: Reading, *, warned: bool = False) -> str:
-    """A certificate as a reader knows it; ``warned``: with a word where it guarantees nothing."""
-    warning = "" if of.guarantee or not warned else " (no guarantee)"
-    return CERTIFICATES.get(of.certificate, of.certificate) + warning
-
-
-def rate_name(rate: float | None, word: str = "") -> str:
-    """A masking rate in percent; None is a run that keeps a number of words instead."""
-    return "as run" if rate is None else f"{100 * float(rate):g} %{word}"
+from ranmask.paper.run_data import Attacked
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.report.axes import Axis, percent_axis, share_axis, words_axis
 from ranmask.paper.report.charts import Plot, Point, Series
-from ranmask.paper.report.counting import certificate_name, rate_name
+from ranmask.paper.report.names import certificate_name, rate_name
 from ranmask.paper.report.tables import share
 from ranmask.paper.run_data import Certified
 

@@ -105,6 +105,11 @@ def share(value: Number, digits: int = 3) -> str:
     return sign + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
+def signed_share(value: Number) -> str:
+    """A difference of shares: ``+.010``."""
+    return ("+" if value > 0 else "") + share(value)
+
+
 def percent(value: Number, digits: int = 1) -> str:
     """A share in percent, without the sign: ``55.1``."""
     return f"{100 * float(value):.{digits}f}"

@@ -9,8 +9,8 @@ from ranmask.paper.headlines import recomputed
 from ranmask.paper.published import inconsistent_cells
 from ranmask.paper.report.beside import SAME, Finding
 from ranmask.paper.report.blocks import Block, Bullets, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Experiment
+from ranmask.paper.report.names import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.tables import Cell, Table, difference, quiet, share, table
 from ranmask.paper.risk import EXPLANATION, RiskTable, risk_table
 from ranmask.paper.run_data import Reproduction

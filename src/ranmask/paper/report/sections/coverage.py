@@ -9,8 +9,8 @@ from typing import Any
 from ranmask.paper.published import published
 from ranmask.paper.report.beside import count, from_to, shortened, sizes, told_texts
 from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
+from ranmask.paper.report.names import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.tables import Cell, quiet, table
 from ranmask.paper.run_data import Reproduction, Step, model_name
 

@@ -16,8 +16,17 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.certified_runs import (
+    AS_PRINTED,
+    Figures,
+    best_rate,
+    figures,
+    medians,
+    results_by_rate,
+)
 from ranmask.paper.report.experiments import Experiment, experiments
+from ranmask.paper.report.methods import complete, measured, ranked
+from ranmask.paper.report.names import attack_name, corpus_name, rate_name
 from ranmask.paper.report.sections import (
     adversarial,
     arithmetic,
@@ -137,7 +146,7 @@ def _tiles(experiment: Experiment) -> list[Tile]:
             Tile(
                 share(max(betas.largest_gap(result) for result in by_rate.values())),
                 "largest β − p_c found",
-                CORPORA.get(corpus, corpus),
+                corpus_name(corpus),
             )
             for corpus, by_rate in betas.results(run).items()
         ]
@@ -145,12 +154,12 @@ def _tiles(experiment: Experiment) -> list[Tile]:
 
 
 def _certified_tiles(experiment: Experiment) -> list[Tile]:
-    results = certified.results_by_rate(experiment.main)
+    results = results_by_rate(experiment.main)
     if not results:
         return []
-    rate = certified.best_rate(results)
+    rate = best_rate(results)
     seeds = results[rate]
-    exact = certified.figures(seeds)
+    exact = figures(seeds)
     ends = exact[0][0].median_interval() if len(seeds) == 1 else None
     spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
     where = "" if rate is None and len(results) == 1 else f", {rate_name(rate, ' masked')}"
@@ -162,18 +171,18 @@ def _certified_tiles(experiment: Experiment) -> list[Tile]:
             [(of.certified_at(1), one.texts) for of, one in exact], "of texts certified at 1 word"
         ),
     ]
-    printed = certified.figures(seeds, "paper-as-printed")
+    printed = figures(seeds, AS_PRINTED)
     if printed:
         label = "claimed by the paper's way of counting"
         tiles.append(_median_tile(printed, label, "no guarantee"))
     return tiles
 
 
-def _median_tile(found: certified.Figures, label: str, note: str) -> Tile:
-    medians = certified.medians(found)
-    words = "word" if medians == "1" else "words"
+def _median_tile(found: Figures, label: str, note: str) -> Tile:
+    radii = medians(found)
+    words = "word" if radii == "1" else "words"
     seeds = f"{len(found)} seeds" if len(found) > 1 else ""
-    return Tile(medians, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
+    return Tile(radii, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
 
 
 def _worth(result: Certified) -> str:
@@ -188,9 +197,9 @@ def _worth(result: Certified) -> str:
 
 def _empirical_tiles(experiment: Experiment) -> list[Tile]:
     tiles = []
-    for attack, rows in empirical.measured(experiment).items():
-        ran = empirical.ranked(rows)
-        if not empirical.complete(rows):
+    for attack, rows in measured(experiment).items():
+        ran = ranked(rows)
+        if not complete(rows):
             continue  # the best of some is not the best
         best = max(ran, key=lambda row: row.robust or 0.0, default=None)
         if best is None:
@@ -200,7 +209,7 @@ def _empirical_tiles(experiment: Experiment) -> list[Tile]:
         label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
         cell = seeds_cell([(one.held, one.texts) for one in best.counts], percent)
         note = f"{method}; {_spread(cell, len(best.counts))}"
-        tiles.append(Tile(f"{cell.text} %", f"{label} {ATTACKS.get(attack, attack)}", note))
+        tiles.append(Tile(f"{cell.text} %", f"{label} {attack_name(attack)}", note))
     return tiles
 
 

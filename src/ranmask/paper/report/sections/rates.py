@@ -12,16 +12,15 @@ from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, lines
 from ranmask.paper.report.counting import (
-    ATTACKS,
     Attacks,
     attacks_by_seed,
     luck,
     maybe_luck,
     mean_robust,
-    rate_name,
     robust_accuracy,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
+from ranmask.paper.report.names import ATTACKS, attack_name, rate_name
 from ranmask.paper.report.tables import NOT_RUN, NOTHING, SPREAD, percent, seeds_cell, table
 from ranmask.paper.run_data import Reproduction
 
@@ -66,7 +65,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
     asked = {attack for _, attack in found}
     attacks = [attack for attack in ATTACKS if attack in asked]
     attacks += sorted(asked - set(attacks))
-    names = {attack: ATTACKS.get(attack, attack) for attack in attacks}
+    names = {attack: attack_name(attack) for attack in attacks}
     charts = [
         Plot(
             title=title,
@@ -152,7 +151,7 @@ def in_short(experiment: Experiment) -> list[Finding]:
     found = []
     for ensemble, name in _ENSEMBLES.items():
         peaks = {
-            ATTACKS.get(attack, attack): peak
+            attack_name(attack): peak
             for (key, attack), peak in _peaks(counts(experiment.main)).items()
             if key == ensemble
         }
@@ -181,7 +180,7 @@ def _faults(found: Lines) -> tuple[list[str], list[str]]:
     last = max(published().rates["named"]) / 100
     for (ensemble, attack), peak in _peaks(found).items():
         if peak.rate != last:
-            name = f"{_ENSEMBLES.get(ensemble, ensemble)}, {ATTACKS.get(attack, attack)}"
+            name = f"{_ENSEMBLES.get(ensemble, ensemble)}, {attack_name(attack)}"
             (perhaps if peak.luck else sure).append(
                 f"{name}: the paper's peak is at {rate_name(last)} masked, ours at "
                 f"{rate_name(peak.rate)} ({peak.here:.1f} against {peak.last:.1f}"

@@ -1,0 +1,227 @@
+"""Tables of certified runs: the paper's beside ours, and what is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ranmask.paper.published import CertifiedRow, CertifiedTable
+from ranmask.paper.report.certified_runs import (
+    AS_PRINTED,
+    ByRate,
+    Figures,
+    figures,
+    listed,
+    medians,
+    numbers_of_seeds,
+    several_seeds,
+)
+from ranmask.paper.report.names import CORPORA, certificate_name, rate_name
+from ranmask.paper.report.tables import (
+    NOT_RUN,
+    NOTHING,
+    SPREAD,
+    Cell,
+    Column,
+    Table,
+    difference,
+    quiet,
+    seeds_cell,
+    share,
+    signed_share,
+    spread_cell,
+    table,
+    whole,
+)
+from ranmask.paper.run_data import Certified
+
+_LARGEST = 5
+_EMPTY = [NOTHING] * 3
+_COMPARED = {
+    AS_PRINTED: Column("as printed", "no guarantee: MCB"),
+    "paper": Column("off-by-one removed", "no guarantee: MCB"),
+    "ablation": Column("MCB", "Levine–Feizi, 1 − α"),
+}
+_THREATS = {
+    "synonyms": "A radius counts words replaced from a table of synonyms only; other words "
+    "are not covered.",
+    "edits": "A radius counts edits: words replaced, inserted or deleted, in any order.",
+}
+
+
+def against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) -> Table:
+    """The paper's table, and the same counted on our votes; ``every``: also what was not run."""
+    rates = {rate for rate in results if rate is not None}
+    rates |= {row.rate for row in printed.rows} if every else set()
+    titles = ("accuracy", "MCB", "MCR")
+    return table(
+        f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as the paper counts",
+        [
+            "masked",
+            (f"paper ({printed.base}), no guarantee", titles),
+            (f"{'our runs' if several_seeds(results) else 'this run'}, no guarantee", titles),
+            ("difference", ("accuracy", "MCB")),
+        ],
+        [
+            (rate_name(rate), *_printed(printed.row(rate)), *_counted(results.get(rate, ()), row))
+            for rate in sorted(rates)
+            for row in [printed.row(rate)]
+        ],
+        _notes(results, first="Beside figures: their 95 % intervals over texts."),
+    )
+
+
+def _printed(row: CertifiedRow | None) -> list[Cell]:
+    if row is None:
+        return [NOTHING] * 3
+    rate = "N/A" if row.mcr is None else f"{row.mcr:.1f} %"
+    return [quiet(share(row.accuracy / 100)), quiet(whole(row.mcb)), quiet(rate)]
+
+
+def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]:
+    found = figures(seeds, AS_PRINTED)
+    if not found:
+        return [NOT_RUN] * 3 + [NOTHING] * 2
+    right, median = _accuracy_and_median(found)
+    moved = by = NOTHING
+    if row is not None:
+        moved = Cell(signed_share(float(right.text) - row.accuracy / 100))  # of what is shown
+        radii = [summary.median_radius for _, summary in found]
+        known = [radius for radius in radii if radius is not None]
+        if row.mcb is not None and len(known) == len(radii):
+            by = Cell(listed(difference(radius - row.mcb, 0) for radius in known))
+    return [right, median, _rate(found), moved, by]
+
+
+def proved(results: ByRate) -> Table:
+    """The first certificate of each run, and the medians of the others."""
+    compared = [
+        name for name in _COMPARED if any(figures(found, name, 1) for found in results.values())
+    ]
+    rows: list[Sequence[Cell | str]] = []
+    for rate, seeds in results.items():
+        found = figures(seeds)
+        rows.append(
+            (
+                rate_name(rate),
+                *(_other(seeds, name) for name in compared),
+                *_accuracy_and_median(found, strong=True),
+                _rate(found),
+                _certified_cell(found, 1),
+            )
+        )
+    first = [result.readings[0] for seeds in results.values() for result in seeds]
+    names = ", ".join(dict.fromkeys(map(certificate_name, first)))
+    caption = f"What the votes {'prove' if names == 'exact' else 'certify'}"
+    worth = ", a proof" if names == "exact" else ""
+    if not all(of.guarantee for of in first):
+        caption, worth = "What is claimed of the votes, without guarantee", ", no guarantee"
+    return table(
+        caption,
+        [
+            "masked",
+            *(_COMPARED[name] for name in compared),
+            (names + worth, ("accuracy", "MCB", "MCR", "CR@1")),
+        ],
+        rows,
+        _notes(
+            results,
+            first="Intervals of a median are those of order statistics; where there is none, there "
+            "are too few texts for one.",
+        ),
+    )
+
+
+def side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
+    """What the votes prove in each configuration."""
+    by_label = {"as above": results, **others}
+    titles = list(by_label)
+    if any(map(several_seeds, by_label.values())):
+        titles = [f"{label}, {numbers_of_seeds(found)}" for label, found in by_label.items()]
+    rates = {rate for found in others.values() for rate in found}
+    rows: list[Sequence[Cell | str]] = []
+    for rate in sorted(rates, key=lambda rate: -1 if rate is None else rate):
+        cells: list[Cell] = []
+        for found in by_label.values():
+            here = figures(found.get(rate, ()))
+            cells += [*_accuracy_and_median(here), _certified_cell(here, 1)] if here else _EMPTY
+        rows.append((rate_name(rate), *cells))
+    return table(
+        "What the votes prove, beside the settings above",
+        ["masked", *((label, ("accuracy", "MCB", "CR@1")) for label in titles)],
+        rows,
+        _notes(*by_label.values()),
+    )
+
+
+def by_certificate(results: ByRate) -> Table:
+    """CR@1 to CR@5 of every certificate."""
+    levels = range(1, _LARGEST + 1)
+    return table(
+        "Share of texts right and certified",
+        ["masked", "<certificate", *(f"CR@{changed}" for changed in levels)],
+        [
+            (
+                rate_name(rate),
+                certificate_name(of, warned=True),
+                *(_certified_cell(figures(seeds, of.certificate), changed) for changed in levels),
+            )
+            for rate, seeds in results.items()
+            for of in seeds[0].readings
+            if any(found.certified_at(1) for found, _ in figures(seeds, of.certificate))
+        ],
+        [
+            "Certificates that certify no text at one word are left out.",
+            *([SPREAD] if several_seeds(results) else []),
+        ],
+    )
+
+
+def _notes(*found: ByRate, first: str = "") -> list[str]:
+    """What the small figures are; how many texts and copies there were, and what was left out."""
+    results = [result for one in found for seeds in one.values() for result in seeds]
+    several = any(map(several_seeds, found))
+    texts = [len(result.rows) for result in results]
+    errors = sum(result.errors for result in results)
+    least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
+    masks = " or ".join(f"{most:,}" for most in sorted({result.masks for result in results}))
+    size = f"{least}{max(texts):,} texts, at most {masks} copies of each."
+    notes = [first] if first and not several else []
+    if several:
+        spread = f"{numbers_of_seeds(*found)}. {SPREAD} Medians are listed where seeds differ."
+        notes.append(spread)
+    notes.append(f"{size} {errors:,} with errors are left out." if errors else size)
+    return [*notes, *sorted({_THREATS.get(result.threat, "") for result in results} - {""})]
+
+
+def _accuracy_and_median(found: Figures, strong: bool = False) -> list[Cell]:
+    right = seeds_cell([(summary.correct, summary.texts) for _, summary in found])
+    return [right, _median_cell(found, strong)]
+
+
+def _certified_cell(found: Figures, changed: int) -> Cell:
+    return seeds_cell([(of.certified_at(changed), summary.texts) for of, summary in found])
+
+
+def _other(seeds: Sequence[Certified], name: str) -> Cell:
+    found = figures(seeds, name, 1)
+    if not found:
+        return NOT_RUN
+    return Cell(medians(found), quiet=not all(of.guarantee for of, _ in found))
+
+
+def _median_cell(found: Figures, strong: bool = False) -> Cell:
+    ends = found[0][0].median_interval() if len(found) == 1 else None
+    spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
+    return Cell(medians(found), interval=spelt, strong=strong)
+
+
+def _rate(found: Figures) -> Cell:
+    """The median of radius over words in percent; of several seeds the mean and its spread."""
+    rates = [summary.median_rate for _, summary in found]
+    known = [100 * rate for rate in rates if rate is not None]
+    several = spread_cell(known, lambda rate: f"{float(rate):.1f}")
+    if several is None or len(known) < len(rates):
+        spelt = ("N/A" if rate is None else f"{float(100 * rate):.1f} %" for rate in rates)
+        return Cell(listed(spelt))
+    return replace(several, text=f"{several.text} %")
