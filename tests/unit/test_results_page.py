@@ -274,7 +274,7 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
     assert found["sst2-certified-seed1.json"].missing
     assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
     assert found["sst2-certified.json"] == run
-    assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()
+    assert "2 seeds. Several seeds" in (tmp_path / "PAGE").read_text()
 
 
 def test_the_page_stays_where_its_runs_cannot_be_read(tmp_path, monkeypatch, capsys):

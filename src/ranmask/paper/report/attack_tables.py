@@ -13,9 +13,7 @@ from ranmask.paper.report.methods import (
     ByAttack,
     Measured,
     Rows,
-    complete,
-    on_the_same_texts,
-    ranked,
+    ranking,
 )
 from ranmask.paper.report.names import attack_name
 from ranmask.paper.report.tables import (
@@ -67,12 +65,12 @@ def all_figures(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | N
     size, over = f"{min(texts):,} texts each. ", ""
     if min(texts) != max(texts):
         size = f"{min(texts):,} to {max(texts):,} texts. "
-        over = ", compared over the texts that all of them met (see the folded tables)"
+        over = ", over the texts that all of them met"
     beside = f"Beside ours: the paper's figure ({printed.base}). " if printed else ""
     bold = ""
     if any(method for attack in best.values() for method in attack):
-        of = "of the paper's methods, under attacks that all of them met" if printed else "of all"
-        bold = f"Bold: the best {of}{over}. "
+        of = " of the paper's methods, where all of them were run" if printed else ""
+        bold = f"Bold: the best{of}{over}. "
     return table(
         "Cln, Boa and Succ, in percent",
         ["<method", *((attack_name(name), ("Cln", "Boa", "Succ")) for name in by_attack)],
@@ -87,19 +85,23 @@ def _seeds(by_attack: ByAttack) -> str:
     if not counts:
         return ""
     return (
-        f"Rows with ±: means of {' or '.join(map(str, counts))} seeds, and ± the sample standard "
-        "deviation of Boa; without: one seed. "
+        f"Rows with ±: means of {' or '.join(map(str, counts))} seeds, with the sample standard "
+        "deviation of Boa; other rows: one seed. "
     )
 
 
 def _best(rows: Rows) -> _Best:
     """Of those that were run, over the same texts; one alone is not the best of anything."""
     best: _Best = set(), set(), set()
-    ran = on_the_same_texts(ranked(rows))
-    if len(ran) < 2 or not complete(rows):
+    one = ranking(rows)
+    if one is None or len(one.rows) < 2 or one.missing:
         return best
     for place, (found, choose) in enumerate(zip(best, (max, max, min), strict=True)):
-        means = {row.method: _mean(parts) for row in ran if (parts := _shares(row.counts)[place])}
+        means = {
+            row.method: _mean(parts)
+            for row in one.compared
+            if (parts := _shares(row.counts)[place])
+        }
         found |= {method for method in means if means[method] == choose(means.values())}
     return best
 
@@ -130,9 +132,9 @@ def with_intervals(attack: str, rows: Rows) -> Table:
     differ = bool(met) and any(one.texts > len(met) for row in rows for one in row.counts)
     printed = any(row.printed is not None for row in rows)
     titles = ["<method", "texts", "Cln", "Boa"]
-    titles += [f"Boa, the {len(met):,} texts of all"] if differ else []
-    titles += ["Boa less paper's"] if printed else []
-    titles += ["Succ", "gone"]
+    titles += [f"Boa, {len(met):,} shared texts"] if differ else []
+    titles += ["Boa less the paper's"] if printed else []
+    titles += ["Succ", "not confirmed"]
     shown: list[Sequence[Cell | str]] = []
     for row in (row for row in rows if row.counts or not row.configuration):
         cells = [NOT_RUN] * (len(titles) - 1)
@@ -144,12 +146,12 @@ def with_intervals(attack: str, rows: Rows) -> Table:
 
 def _detail(row: Measured, met: Sequence[int] | None, printed: bool) -> list[Cell]:
     seeds = row.counts
-    moved = gone = NOTHING
+    moved = unconfirmed = NOTHING
     if row.printed is not None and row.robust is not None:
         moved = Cell(difference(row.robust - row.printed.boa))
     rechecked = [(one.vanished, one.rechecked) for one in seeds if one.rechecked]
     if rechecked:
-        gone = seeds_cell(rechecked, percent)
+        unconfirmed = seeds_cell(rechecked, percent)
     errors = sum(one.errors for one in seeds)
     texts = " or ".join(f"{count:,}" for count in sorted({one.texts for one in seeds}))
     texts += f" (+{errors} errors)" if errors else ""
@@ -157,4 +159,4 @@ def _detail(row: Measured, met: Sequence[int] | None, printed: bool) -> list[Cel
     clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds))
     of_all = [] if met is None else [Cell(f"{mean_robust(seeds, met):.1f}")]
     less = [moved] if printed else []
-    return [Cell(texts, interval=of), clean, robust, *of_all, *less, success, gone]
+    return [Cell(texts, interval=of), clean, robust, *of_all, *less, success, unconfirmed]

@@ -37,6 +37,7 @@ from ranmask.paper.run_data import Certified
 
 _LARGEST = 5
 _EMPTY = [NOTHING] * 3
+_INTERVALS = "Beside figures: 95 % intervals over texts, of medians by order statistics."
 _COMPARED = {
     AS_PRINTED: Column("as printed", "no guarantee: MCB"),
     "paper": Column("off-by-one removed", "no guarantee: MCB"),
@@ -55,7 +56,7 @@ def against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) 
     rates |= {row.rate for row in printed.rows} if every else set()
     titles = ("accuracy", "MCB", "MCR")
     return table(
-        f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as the paper counts",
+        f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as in the paper",
         [
             "masked",
             (f"paper ({printed.base}), no guarantee", titles),
@@ -67,7 +68,7 @@ def against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) 
             for rate in sorted(rates)
             for row in [printed.row(rate)]
         ],
-        _notes(results, first="Beside figures: their 95 % intervals over texts."),
+        _notes(results, first=_INTERVALS),
     )
 
 
@@ -93,8 +94,11 @@ def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]
     return [right, median, _rate(found), moved, by]
 
 
-def proved(results: ByRate) -> Table:
-    """The first certificate of each run, and the medians of the others."""
+def proved(results: ByRate, noted: bool = False) -> Table:
+    """The first certificate of each run, and the medians of the others.
+
+    ``noted``: a table above has the notes.
+    """
     compared = [
         name for name in _COMPARED if any(figures(found, name, 1) for found in results.values())
     ]
@@ -124,11 +128,7 @@ def proved(results: ByRate) -> Table:
             (names + worth, ("accuracy", "MCB", "MCR", "CR@1")),
         ],
         rows,
-        _notes(
-            results,
-            first="Intervals of a median are those of order statistics; where there is none, there "
-            "are too few texts for one.",
-        ),
+        [] if noted else _notes(results, first=_INTERVALS),
     )
 
 
@@ -147,10 +147,10 @@ def side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
             cells += [*_accuracy_and_median(here), _certified_cell(here, 1)] if here else _EMPTY
         rows.append((rate_name(rate), *cells))
     return table(
-        "What the votes prove, beside the settings above",
+        "What the votes prove under other settings",
         ["masked", *((label, ("accuracy", "MCB", "CR@1")) for label in titles)],
         rows,
-        _notes(*by_label.values()),
+        _notes(*by_label.values(), spread=False),
     )
 
 
@@ -158,7 +158,7 @@ def by_certificate(results: ByRate) -> Table:
     """CR@1 to CR@5 of every certificate."""
     levels = range(1, _LARGEST + 1)
     return table(
-        "Share of texts right and certified",
+        "Certified accuracy of each certificate",
         ["masked", "<certificate", *(f"CR@{changed}" for changed in levels)],
         [
             (
@@ -177,7 +177,7 @@ def by_certificate(results: ByRate) -> Table:
     )
 
 
-def _notes(*found: ByRate, first: str = "") -> list[str]:
+def _notes(*found: ByRate, first: str = "", spread: bool = True) -> list[str]:
     """What the small figures are; how many texts and copies there were, and what was left out."""
     results = [result for one in found for seeds in one.values() for result in seeds]
     several = any(map(several_seeds, found))
@@ -187,10 +187,9 @@ def _notes(*found: ByRate, first: str = "") -> list[str]:
     masks = " or ".join(f"{most:,}" for most in sorted({result.masks for result in results}))
     size = f"{least}{max(texts):,} texts, at most {masks} copies of each."
     notes = [first] if first and not several else []
-    if several:
-        spread = f"{numbers_of_seeds(*found)}. {SPREAD} Medians are listed where seeds differ."
-        notes.append(spread)
-    notes.append(f"{size} {errors:,} with errors are left out." if errors else size)
+    if several and spread:
+        notes.append(f"{numbers_of_seeds(*found)}. {SPREAD} Where medians differ, all are listed.")
+    notes.append(f"{size} {errors:,} texts with errors are left out." if errors else size)
     return [*notes, *sorted({_THREATS.get(result.threat, "") for result in results} - {""})]
 
 

@@ -112,26 +112,21 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
     return mean_robust(seeds), 100 * low, 100 * high
 
 
-def luck(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
-    """Why the better of two may not be better; nothing where a sign test tells them apart.
+def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
+    """The p value of a difference that is not significant, ``p = .062``; else nothing.
 
-    Over the texts that all runs have, by each text's mean over the seeds; of one seed this is
-    McNemar's test.
+    A sign test over the texts that all runs have, by each text's mean over the seeds; of one seed
+    this is McNemar's test.
     """
     rows = shared_texts([*first, *second])
     if not rows:
-        return "other texts"
+        return "no texts in common"
     means = [
         [statistics.fmean(one.right[row] for one in side) for row in rows]
         for side in (first, second)
     ]
     chance = sign_test(*means).p_value
     return "" if chance <= LEVEL else f"p = {share(chance)}"
-
-
-def maybe_luck(of: str) -> str:
-    """What is added to a difference that may be `luck`."""
-    return f", which may be luck of the texts ({of})" if of else ""
 
 
 def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:

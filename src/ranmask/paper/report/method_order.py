@@ -1,165 +1,119 @@
-"""The order of the methods under attack: is it the paper's, and who is first?"""
+"""Is the order of the methods under attack the paper's, and who is first?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from ranmask.metrics.ranking import pairs_in_order, rank_correlation, ranks
-from ranmask.paper.published import published
+from ranmask.metrics.ranking import pairs_in_order, ranks
+from ranmask.paper.published import EmpiricalTable
 from ranmask.paper.report.beside import verdict
-from ranmask.paper.report.blocks import Block, Bullets, Heading, Prose, prose, text
-from ranmask.paper.report.counting import luck, maybe_luck
+from ranmask.paper.report.blocks import Block, Heading
 from ranmask.paper.report.experiments import Experiment
-from ranmask.paper.report.methods import (
-    ByAttack,
-    Rows,
-    complete,
-    first_in_the_paper,
-    in_both,
-    leaders,
-    measured,
-    not_run,
-    on_the_same_texts,
-    ranked,
-)
-from ranmask.paper.report.names import ATTACKS, attack_name, several
+from ranmask.paper.report.methods import ByAttack, Ranking, Rows, measured, ranking
+from ranmask.paper.report.names import attack_name, several
 from ranmask.paper.report.tables import NOTHING, Cell, difference, share, table
 
+_TITLES = (
+    "methods compared",
+    "pairs in the paper's order",
+    "rank correlation",
+    "most robust here",
+    "most robust in the paper",
+    "is the lead here significant?",
+    "furthest from the paper's rank",
+    "Boa less the paper's",
+)
+_NOTE = (
+    "Pairs that tie here or in the paper are left out. Lead: p by a sign test, see above. To test "
+    "two other methods: ranmask compare."
+)
 
-def verdicts(main: ByAttack) -> list[Block]:
-    """Who is first here and not in the paper; where that may be luck, quieter."""
-    faults = [found for attack, rows in main.items() if (found := _first(attack, rows))]
-    sure, perhaps = ([line for line, luck in faults if bool(luck) is one] for one in (False, True))
-    return verdict(sure, perhaps)
+
+def contradictions(main: ByAttack) -> list[Block]:
+    """Where another method than the paper's is first, by more than noise."""
+    found = []
+    for attack, rows in main.items():
+        one = ranking(rows)
+        if one is not None and one.contradiction:
+            robust = {row.method: row.robust for row in one.compared}
+            (ours, *_), (its, boa) = one.leaders, one.contradiction
+            found.append(
+                f"Under {attack_name(attack)} {ours} is the most robust ({robust[ours]:.1f} %); "
+                f"{its}, the most robust in the paper ({boa:.1f} %), has {robust[its]:.1f} %."
+            )
+    return verdict(found)
 
 
-def _first(attack: str, rows: Rows) -> tuple[str, str] | None:
-    """Who is first here and not in the paper, and whether that may be luck.
+def order(experiment: Experiment, printed: EmpiricalTable | None) -> list[Block]:
+    """How far the order of the methods is the paper's: a column for each attack.
 
-    None where that agrees, or a method is missing.
+    Of other configurations only where enough methods were run for a correlation.
     """
-    both = in_both(rows)
-    if len(both) < 2 or not complete(rows):
-        return None
-    ours = max(both, key=lambda one: one[1])
-    theirs = max(both, key=lambda one: one[2])
-    if ours[1] == theirs[1]:
-        return None
-    counts = {row.method: row.counts for row in rows}
-    perhaps = luck(counts[ours[0]], counts[theirs[0]])
-    said = (
-        f"Under {attack_name(attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
-        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}"
-        f"{maybe_luck(perhaps)}."
-    )
-    return said, perhaps
-
-
-def order(by_attack: ByAttack) -> list[Block]:
-    """Sentences on where the order of the methods is the paper's."""
-    said = [line for attack, rows in by_attack.items() if (line := _order_line(attack, rows))]
-    if not said:
+    if printed is None:
         return []
-    quiet = """~ Neighbours may stand in their order by luck: `ranmask compare` tests two methods on
-        the same texts."""
+    columns: dict[str, list[Cell | str]] = {}
+    for configuration in experiment.configurations:
+        label = configuration.label and f", {configuration.label}"
+        for attack, rows in measured(experiment, configuration).items():
+            one = ranking(rows)
+            if one and (one.correlation is not None or (not label and len(one.both[0]) > 1)):
+                columns[attack_name(attack) + label] = _column(one, len(printed.methods))
+    if not columns:
+        return []
+    lines: list[Sequence[Cell | str]] = list(zip(_TITLES, *columns.values(), strict=True))
+    titles = ["<", *(f"<{title}" for title in columns)]
     heading = Heading("Is the order of the methods the paper's?", 4)
-    return [heading, Bullets(said), *text(quiet)]
+    return [heading, table("Ranked by robust accuracy", titles, lines, [_NOTE])]
 
 
-def _order_line(attack: str, rows: Rows) -> Prose:
-    both = in_both(rows)
-    if len(both) < 2:
-        return ()
-    methods, ours, paper = zip(*both, strict=True)
-    first, perhaps = leaders(rows)
-    its = first_in_the_paper(rows)
-    top = f"{several(first)} here, {its.method if its else ''} in the paper"
-    if its is not None and [its.method] == first:
-        top = f"{its.method} in both"
-    correlation = rank_correlation(ours, paper)
-    rank = "" if correlation is None else f", rank correlation {share(correlation, 2)}"
+def _column(one: Ranking, methods: int) -> list[Cell | str]:
+    """What is said of one attack, in the order of the titles."""
+    ours, paper = one.both
     same, compared = pairs_in_order(ours, paper)
-    ties = math.comb(len(both), 2) - compared
-    pairs = "pair" if compared == 1 else "pairs"
-    verb = "is" if 1 in (same, compared) else "are"
-    said = f"{same} of {compared} {pairs} {verb} in the paper's order{rank}"
-    return prose(
-        "**{attack}**, {methods} methods{texts}: {said}{ties}. {top}{moved}. {levels}.",
-        attack=attack_name(attack),
-        methods=len(both),
-        texts=_over_which(rows),
-        said=said if compared else "no pair can be compared",
-        ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
-        top=f"Most robust: {top}{perhaps}" if complete(rows) else f"Not run: {not_run(rows)}",
-        moved=_moved(methods, ours, paper),
-        levels=_levels(rows),
-    )
-
-
-def _over_which(rows: Rows) -> str:
-    """Over which texts methods are compared, where some met more."""
-    counts = {one.texts for row in ranked(rows) for one in row.counts}
-    if len(counts) < 2:
-        return ""
-    compared = [one.texts for row in on_the_same_texts(ranked(rows)) for one in row.counts]
-    return f" over the {min(compared):,} texts that all met"
-
-
-def _moved(methods: Sequence[str], ours: Sequence[float], paper: Sequence[float]) -> str:
-    """The methods that are furthest from their places in the paper's order, where any is."""
-    moves = [abs(here - there) for here, there in zip(ranks(ours), ranks(paper), strict=True)]
-    if not max(moves):
-        return ""
-    if max(moves) <= 1:
-        return ". None is further than a place from the paper's"
-    far = [method for method, move in zip(methods, moves, strict=True) if move == max(moves)]
-    its = "its place" if len(far) == 1 else "their places"
-    return f". Furthest from {its} in the paper: {several(far)}, by {max(moves):g}"
-
-
-def _levels(rows: Rows) -> str:
-    """By how much robust accuracies are not the paper's: the two ends."""
-    gains = [
-        (row.robust - row.printed.boa, row.method)
-        for row in rows
-        if row.robust is not None and row.printed is not None
+    ties = math.comb(len(ours), 2) - compared
+    texts = " or ".join(f"{count:,}" for count in sorted(_texts(one.compared)))
+    rank, its = one.correlation, one.paper_leader
+    names = [row.method for row in one.rows]
+    gains = [(row.robust or 0) - boa for row, boa in zip(one.rows, paper, strict=True)]
+    ends = [names[gains.index(end)] for end in (min(gains), max(gains))]
+    return [
+        Cell(f"{len(ours)} of {methods}", beside=f"over {texts} texts"),
+        Cell(f"{same} of {compared}", beside=f"{ties} tied" if ties else ""),
+        NOTHING if rank is None else share(rank, 2),
+        Cell(_first(one), strong=bool(one.contradiction)),
+        its[0] if its else NOTHING,
+        NOTHING if one.missing else _lead(one),
+        _furthest(names, ours, paper),
+        Cell(f"{difference(min(gains))} to {difference(max(gains))}", beside=" to ".join(ends)),
     ]
-    (low, lowest), (high, highest) = min(gains), max(gains)
-    return (
-        f"Ours less the paper's: {difference(low)} ({lowest}) to {difference(high)} ({highest}) "
-        "points"
-    )
 
 
-def correlations(found: Sequence[Experiment]) -> list[Block]:
-    """How far the order of the methods is the paper's, of every table and attack at a glance."""
-    rows: list[Sequence[Cell | str]] = []
-    for experiment in found:
-        printed = published().empirical.get(experiment.run.paper)
-        if printed is None:
-            continue
-        for configuration in experiment.configurations:
-            cells = [
-                _correlation(in_both(rows), len(printed.methods))
-                for attack, rows in measured(experiment, configuration).items()
-                if attack in printed.attacks
-            ]
-            if not configuration.label:
-                rows.append((experiment.run.title, *cells))
-            elif any(cell is not NOTHING for cell in cells):
-                rows.append((f"{experiment.run.title}, {configuration.label}", *cells))
-    titles = ["<table", *ATTACKS.values()]
-    caption = "Rank correlation of the methods' robust accuracies with the paper's"
-    return [table(caption, titles, rows)] if len(rows) > 1 else []
+def _texts(rows: Rows) -> set[int]:
+    return {counts.texts for row in rows for counts in row.counts}
 
 
-def in_order(both: Sequence[tuple[str, float, float]]) -> float | None:
-    """The rank correlation of ours with the paper's."""
-    return rank_correlation([one for _, one, _ in both], [one for *_, one in both])
+def _first(one: Ranking) -> str:
+    return none_named(one) if one.missing else several(one.leaders)
 
 
-def _correlation(both: Sequence[tuple[str, float, float]], methods: int) -> Cell:
-    found = in_order(both)
-    of = f"{len(both)} of {methods} methods"
-    return NOTHING if found is None else Cell(share(found, 2), beside=of)
+def none_named(one: Ranking) -> str:
+    """What is said in place of the most robust where a method is missing."""
+    return f"none named: {', '.join(one.missing)} not run"
+
+
+def _lead(one: Ranking) -> str:
+    """Over which methods the lead is not significant; or that it is."""
+    close = several([f"{name} ({p})" for name, p in one.close.items()]) if one.close else ""
+    said = [*(["tied"] if len(one.leaders) > 1 else []), *([f"not over {close}"] if close else [])]
+    return "; ".join(said) or "yes"
+
+
+def _furthest(names: Sequence[str], ours: Sequence[float], paper: Sequence[float]) -> str:
+    """The methods that are furthest from their rank in the paper."""
+    moves = [abs(here - there) for here, there in zip(ranks(ours), ranks(paper), strict=True)]
+    most = max(moves)
+    if most <= 1:
+        return "none by more than 1" if most else "none"
+    far = [name for name, move in zip(names, moves, strict=True) if move == most]
+    return f"{several(far)}, by {most:g}"

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ranmask.metrics.ranking import rank_correlation
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import published
 from ranmask.paper.report.counting import (
     Attacks,
     attacks_by_seed,
-    luck,
     mean_robust,
+    noise,
     shared_texts,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment
-from ranmask.paper.report.names import several
 from ranmask.paper.run_data import Reproduction
 
 
@@ -82,53 +82,66 @@ def _places(runs: Sequence[Reproduction], key: str) -> Iterator[str]:
             yield str(step.place[key])
 
 
-def complete(rows: Rows) -> bool:
-    """Whether every method that the paper has was run: else none is the best."""
-    return all(row.robust is not None for row in rows if row.printed is not None)
+@dataclass(frozen=True)
+class Ranking:
+    """Methods under one attack by robust accuracy: the paper's, or all where it has no table.
+
+    ``compared``: over the texts that all of them met, where some met more.  ``missing``: methods
+    of the paper that were not run; with one missing, none is called the most robust.
+    ``paper_leader``: the most robust in the paper, with its figure; None where it has no table.
+    """
+
+    rows: Rows
+    compared: Rows
+    missing: Sequence[str]
+    paper_leader: tuple[str, float] | None
+
+    @property
+    def leaders(self) -> list[str]:
+        """The most robust: several where they tie."""
+        best = max(row.robust or 0.0 for row in self.compared)
+        return [row.method for row in self.compared if row.robust == best]
+
+    @property
+    def close(self) -> dict[str, str]:
+        """Methods that the leader is not significantly ahead of, with the p value."""
+        counts = {row.method: row.counts for row in self.rows}
+        first, *tied = self.leaders
+        rivals = [name for name in counts if name not in (first, *tied)]
+        return {name: p for name in rivals if (p := noise(counts[first], counts[name]))}
+
+    @property
+    def contradiction(self) -> tuple[str, float] | None:
+        """The paper's leader, where another method is first here by more than noise."""
+        if self.paper_leader is None or self.missing:
+            return None
+        return None if self.paper_leader[0] in (*self.leaders, *self.close) else self.paper_leader
+
+    @property
+    def both(self) -> tuple[list[float], list[float]]:
+        """Robust accuracies, ours and the paper's, of the methods that both have."""
+        pairs = [(row.robust or 0.0, row.printed.boa) for row in self.compared if row.printed]
+        return [ours for ours, _ in pairs], [paper for _, paper in pairs]
+
+    @property
+    def correlation(self) -> float | None:
+        """Spearman's, of ours with the paper's."""
+        return rank_correlation(*self.both)
 
 
-def ranked(rows: Rows) -> list[Measured]:
-    """The methods that one of is called the best: the paper's, or all where it has no table."""
-    printed = [row for row in rows if row.printed is not None]
-    return [row for row in printed or rows if row.counts]
+def ranking(rows: Rows) -> Ranking | None:
+    """The ranking of a table's rows; None where nothing was run."""
+    printed = {row.method: row.printed.boa for row in rows if row.printed is not None}
+    named = [row for row in rows if row.method in printed or not printed]
+    ran = [row for row in named if row.counts]
+    missing = [row.method for row in named if printed and not row.counts]
+    leader = max(printed.items(), key=lambda pair: pair[1], default=None)
+    return Ranking(ran, _on_the_same_texts(ran), missing, leader) if ran else None
 
 
-def not_run(rows: Rows) -> str:
-    """Methods of the paper that were not run, and what follows."""
-    missing = [row.method for row in rows if row.printed is not None and row.robust is None]
-    return f"{', '.join(missing)}, so none is called the best"
-
-
-def on_the_same_texts(rows: Rows) -> list[Measured]:
-    """Rows as they are compared: over the texts that all of them met, where some met more."""
+def _on_the_same_texts(rows: Rows) -> Rows:
     runs = [one for row in rows for one in row.counts]
     shared = shared_texts(runs)
     if not shared or all(one.texts == len(shared) for one in runs):
-        return list(rows)
+        return rows
     return [replace(row, counts=tuple(one.over(shared) for one in row.counts)) for row in rows]
-
-
-def leaders(rows: Rows) -> tuple[list[str], str]:
-    """The most robust of the methods that are ranked, and of whom that may be luck."""
-    order = sorted(on_the_same_texts(ranked(rows)), key=lambda row: row.robust or 0.0, reverse=True)
-    first = [row.method for row in order if row.robust == order[0].robust]
-    counts = {row.method: row.counts for row in rows}
-    others = [row.method for row in order if row.method not in first]
-    near = [f"{name} ({by})" for name in others if (by := luck(counts[first[0]], counts[name]))]
-    said = f". The lead here over {several(near)} may be luck of the texts" if near else ""
-    return first, said
-
-
-def in_both(rows: Rows) -> list[tuple[str, float, float]]:
-    """Methods that both have, with our robust accuracy over the same texts and the paper's."""
-    return [
-        (row.method, row.robust, row.printed.boa)
-        for row in on_the_same_texts(ranked(rows))
-        if row.robust is not None and row.printed is not None
-    ]
-
-
-def first_in_the_paper(rows: Rows) -> Measured | None:
-    """The method that the paper has first; None where it has none."""
-    printed = [(row.printed.boa, row) for row in rows if row.printed is not None]
-    return max(printed, key=lambda pair: pair[0])[1] if printed else None

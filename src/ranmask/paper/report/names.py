@@ -19,7 +19,7 @@ ATTACKS = {
     "bert-attack": "BERT-Attack",
     "deepwordbug": "DeepWordBug",
 }
-CORPORA = {"agnews": "AGNEWS", "sst2": "SST2", "imdb": "IMDB", "snli": "SNLI"}
+CORPORA = {"agnews": "AG News", "sst2": "SST2", "imdb": "IMDB", "snli": "SNLI"}
 
 
 def attack_name(attack: str) -> str:

@@ -167,9 +167,8 @@ def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share
 
 
 SPREAD = (
-    "Of several seeds: their mean; beside it, where they differ, the least and the largest value, "
-    "and from three on ± their sample standard deviation, which say nothing of other texts. Of one "
-    "seed: its 95 % interval over texts."
+    "Several seeds: their mean, with the range and, from three on, ± the sample standard "
+    "deviation, over seeds and not over texts. One seed: with the 95 % interval over texts."
 )
 """What stands beside the figures of `seeds_cell`."""
 

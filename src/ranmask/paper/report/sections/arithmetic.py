@@ -22,8 +22,8 @@ _RISK = """
     length:
     """
 _HEADLINES = """
-    Each average in the paper's text, computed again from its own tables. No result of ours is
-    used. **{agreeing} of {all}** come out again, to within .01.
+    Each average in the paper's text, recomputed from its own tables. No result of ours is used.
+    **{agreeing} of {all}** agree to within .01.
     """
 
 
@@ -81,8 +81,8 @@ def in_short(experiment: Experiment) -> list[Finding]:
         figures = recomputed()
         agreeing = sum(figure.agrees for figure in figures)
         said = SAME if agreeing == len(figures) else f"all but {len(figures) - agreeing}"
-        ours = f"{agreeing} of {len(figures)} come out again"
-        return [Finding("averages in the text, from its own tables", ours, "", said)]
+        ours = f"{agreeing} of {len(figures)} agree"
+        return [Finding("averages in the text, recomputed from its tables", ours, "", said)]
     if experiment.run.name == "risk-probability":
         return [
             Finding(

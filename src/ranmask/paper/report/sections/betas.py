@@ -66,13 +66,13 @@ def in_short(experiment: Experiment) -> list[Finding]:
         lines = [line for result in rates.values() if (line := divergence_line(result))]
         if bound is not None and lines:
             most, changed = _most(lines)
-            said = SAME if most < bound else f"above it, at {_words(changed)}"
+            said = SAME if most < bound else f"contradicts the paper: above it at {_words(changed)}"
             paper = f"below {_scientific(bound, 2)}"
-            what = f"{name}: largest divergence of β and p_c, nats"
+            what = f"{name}: largest divergence of β from p_c, nats"
             found.append(Finding(what, _scientific(most), paper, said))
-        what = f"{name}: largest β − p_c, positions chosen"
-        hidden = "what a divergence over texts hides" if bound is not None else ""
-        found.append(Finding(what, share(gap), "taken for 0" if hidden else "", hidden))
+        what = f"{name}: largest β − p_c at chosen positions"
+        hidden = "hidden by a divergence over texts" if bound is not None else ""
+        found.append(Finding(what, share(gap), "assumed 0" if hidden else "", hidden))
     return found
 
 

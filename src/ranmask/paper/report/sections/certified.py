@@ -39,21 +39,21 @@ from ranmask.paper.report.certified_tables import (
 )
 from ranmask.paper.report.experiments import Experiment, experiments
 from ranmask.paper.report.figures import by_length, by_rate, certified_curves
-from ranmask.paper.report.names import certificate_name, rate_name
+from ranmask.paper.report.names import certificate_name, rate_name, several
 from ranmask.paper.report.tables import share, signed_share, whole
 from ranmask.paper.run_data import Certified, Reading, Reproduction
 
 _GLOSSARY = """
     - **Accuracy**: share of texts with the right label, nothing changed.
-    - **CR@d**: share of all texts that are right *and* certified when any d words are changed.
-    - **MCB**: the median radius, which more than half of the texts reach; a wrong label counts as
-      less than none. **MCR**: the same as a share of the text's words. **N/A**: at least half of
-      the texts have a wrong label, or one that is not certified even with nothing changed.
-    - **Exact** counts the votes of a fixed list of copies: a proof, without luck. **Levine–Feizi**
-      draws copies at random; for each text it is right with probability at least 1 − α.
-    - **No guarantee** marks the paper's ways of counting, as printed and with its off-by-one
-      removed. They are here to compare with its tables: an attacker may need fewer words than
-      they say.
+    - **CR@d**: certified accuracy, the share of all texts that are right *and* certified against
+      any d changed words.
+    - **MCB**: the median radius, which more than half of the texts reach; wrong labels rank below
+      0. **MCR**: the same as a share of the text's words. **N/A**: at least half of the texts have
+      a wrong label, or one that is not certified even with nothing changed.
+    - **Exact** counts the votes of a fixed list of copies: a deterministic proof. **Levine–Feizi**
+      samples copies; each certificate holds with probability at least 1 − α.
+    - **No guarantee** marks the paper's own counting, as printed and with its off-by-one removed.
+      It is here for comparison with its tables: an attacker may need fewer words than it says.
     """
 
 
@@ -78,22 +78,22 @@ def in_short(experiment: Experiment) -> list[Finding]:
         more = max(ours.values()) - max(its.values())
         same = same_medians(printed, results)
         said = f"{abs(more)} {'higher' if more > 0 else 'lower'}" if more else SAME
-        said += f"; medians the same at {sum(map(all, same.values()))} of {len(same)} rates"
-        what = "largest median as the paper counts, no guarantee"
+        said += f"; same median at {sum(map(all, same.values()))} of {len(same)} rates"
+        if contradicted := _faults(printed, results)[0]:
+            said += f", significantly different at {len(contradicted)}"
+        what = "largest median radius, counted as in the paper (no guarantee)"
         found.append(Finding(what, _largest_median(ours), _largest_median(its), said))
     if results:
         first = results[best_rate(results)][0].readings[0]
         sure = "proved" if first.guarantee and first.certificate == "exact" else "certified"
         sure = sure if first.guarantee else "claimed, no guarantee"
         most = _largest_median({rate: middle(figures(some)) for rate, some in results.items()})
-        beside = ("none is", "its radii are one too high") if printed and sure == "proved" else ()
-        found.append(Finding(f"largest median that is {sure}", most, *beside))
+        beside = ("none", "its radii are one too high") if printed and sure == "proved" else ()
+        found.append(Finding(f"largest median radius, {sure}", most, *beside))
         share_of = {rate: certified_share(figures(results[rate]), 1) for rate in results}
         rate = max(share_of, key=lambda rate: share_of[rate])
         masked = "" if rate is None else f" ({rate_name(rate)} masked)"
-        found.append(
-            Finding(f"texts right and {sure} at 1 word, most", share(share_of[rate]) + masked)
-        )
+        found.append(Finding(f"highest CR@1, {sure}", share(share_of[rate]) + masked))
     return found
 
 
@@ -104,7 +104,7 @@ def _largest_median(by_rate: Mapping[float | None, int] | Mapping[float, int]) -
     spelt = whole(None if most < 0 else most)
     if len(rates) == len(by_rate):
         return spelt if len(rates) == 1 else f"{spelt} (at every rate)"
-    return f"{spelt} ({' and '.join(rates)} masked)"
+    return f"{spelt} ({several(rates)} masked)"
 
 
 def _experiment(experiment: Experiment) -> list[Block]:
@@ -120,7 +120,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
         blocks += [*verdict(*_faults(printed, results)), *_agreement(printed, results)]
     return [
         *blocks,
-        proved(results),
+        proved(results, noted=printed is not None),
         *_beside(printed, results, others, {one.label: one.full for one in experiment.others}),
         _curves(run, results),
         _aside(run, results),
@@ -131,22 +131,22 @@ def _experiment(experiment: Experiment) -> list[Block]:
 def _faults(printed: CertifiedTable, results: ByRate) -> tuple[list[str], list[str]]:
     """Medians that are the paper's in no seed, counted as it counts.
 
-    First those that are more than luck: in no seed the interval of the median holds the paper's.
+    First those that are more than noise: in no seed the interval of the median holds the paper's.
     """
     sure: list[str] = []
-    perhaps: list[str] = []
+    close: list[str] = []
     for row in printed.rows:
         found = figures(results.get(row.rate, ()), AS_PRINTED)
         if not found or any(summary.median_radius == row.mcb for _, summary in found):
             continue
         held = sum(_held(of, row.mcb) for of, _ in found)
-        luck = f" (its 95 % interval holds the paper's in {held} of {len(found)} seeds)"
-        (perhaps if held else sure).append(
-            f"At {rate_name(row.rate)} masked its median (MCB) is {whole(row.mcb)} with an "
-            f"accuracy of {row.accuracy:.1f} %, ours {medians(found)}{luck if held else ''} with "
-            f"{100 * accuracy(found):.1f} %."
+        inside = f" (its 95 % interval contains the paper's in {held} of {len(found)} seeds)"
+        (close if held else sure).append(
+            f"At {rate_name(row.rate)} masked the paper has a median radius (MCB) of "
+            f"{whole(row.mcb)} at an accuracy of {row.accuracy:.1f} %; ours is "
+            f"{medians(found)}{inside if held else ''} at {100 * accuracy(found):.1f} %."
         )
-    return sure, perhaps
+    return sure, close
 
 
 def _held(of: Reading, median: int | None) -> bool:
@@ -163,12 +163,12 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     found = same_medians(printed, results)
     same = [all(seeds) for seeds in found.values()]
     some = sum(any(seeds) and not all(seeds) for seeds in found.values())
-    said = "No masking rate of the paper's table was counted as the paper counts."
+    said = "No masking rate of the paper's table was counted as in the paper."
     if same:
-        said = """Counted as the paper counts, the median is the paper's at **{same} of {compared}**
-            masking rates that were run."""
+        said = """Counted as in the paper, the median radius equals the paper's at
+            **{same} of {compared}** masking rates."""
         if some:
-            said += " At {some} more it is in some seeds and not in others."
+            said += " At {some} more it does in some seeds only."
     medians = [
         summary.median_radius
         for seeds in results.values()
@@ -179,17 +179,17 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     if not medians:
         said += " Nothing here is *proved*."
     else:
-        said += " What is *proved* is in the next table: there the largest median is {best}."
+        said += " The largest median that is *proved* is {best}; see the next table."
     if medians and any(rate is not None and rate <= 0.5 for rate in results):
-        said += """ At 50 % masked or less none of these certificates can prove a single word,
-            however good the model: some word stands in at least half of the copies."""
+        said += """ At 50 % masked or less no certificate here can prove a single word, however
+            good the model: some word is visible in at least half of the copies."""
     words = "N/A" if best < 0 else "1 word" if best == 1 else f"{best} words"
     return text(said, same=sum(same), compared=len(same), some=some, best=words)
 
 
 def _first_seeds(results: ByRate) -> tuple[dict[float | None, Certified], str]:
     """One result for each rate, as charts show it; and what a caption says of that."""
-    said = " Of several seeds, the first is drawn." if several_seeds(results) else ""
+    said = " With several seeds, the first is drawn." if several_seeds(results) else ""
     return {rate: seeds[0] for rate, seeds in results.items()}, said
 
 
@@ -198,9 +198,9 @@ def _curves(run: Reproduction, results: ByRate) -> Picture:
         interval of the first certificate, {first}."""
     drawn, said = _first_seeds(results)
     if any(result.reading(AS_PRINTED, 1) for result in drawn.values()):
-        caption += """ Where the paper's lines lie above the others, more is claimed than is proved.
-            The exact label is the vote of all copies; the other certificates choose theirs by a
-            smaller sample, so they may start lower or higher."""
+        caption += """ Where the paper's lines lie above the others, it claims more than is proved.
+            The exact certificate takes its label from all copies, the others from a smaller
+            sample, so they may start lower or higher."""
     charts = [certified_curves(rate, result) for rate, result in drawn.items()]
     first = certificate_name(next(iter(drawn.values())).readings[0])
     return Picture(f"{run.name}-curves", charts, prose(caption + said, first=first))
@@ -235,7 +235,7 @@ def _beside(
         Bullets([_change(full[label], printed, results, found) for label, found in others.items()])
     )
     for label, found in others.items():
-        tables = [proved(found)]
+        tables = [proved(found, noted=printed is not None)]
         if printed is not None:
             tables.insert(0, against_paper(printed, found, every=False))
         blocks.append(Fold(f"The tables of {label}", tables))
@@ -250,9 +250,9 @@ def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByR
     right = [accuracy(here) - accuracy(there) for here, there in pairs]
     certified = [(certified_share(here, 1), certified_share(there, 1)) for here, there in pairs]
     proved = [here - there for here, there in certified if here or there]
-    said = "**{label}**: over {rates} that both have, accuracy differs by {right} on average"
+    said = "**{label}**: over {rates}, accuracy changes by {right} on average"
     if proved:
-        said += """, and the share certified at one word, where there is any, by {proved}"""
+        said += " and CR@1, where there is any, by {proved}"
     medians = [(middle(here), middle(there)) for here, there in pairs]
     said += ". The median radius is "
     if all(here == there for here, there in medians):
@@ -261,11 +261,11 @@ def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByR
         said += "larger at {more} of them and smaller at {less}."
     same = same_medians(printed, other) if printed is not None else {}
     if same:
-        said += " Counted as the paper counts, it is the paper's at {same} of {compared}."
+        said += " Counted as in the paper, it equals the paper's at {same} of {compared} rates."
     return prose(
         said,
         label=label,
-        rates="one masking rate" if len(pairs) == 1 else f"{len(pairs)} masking rates",
+        rates=f"{len(pairs)} shared masking rate{'s' if len(pairs) > 1 else ''}",
         right=signed_share(statistics.fmean(right)),
         proved=signed_share(statistics.fmean(proved)) if proved else "",
         more=sum(here > there for here, there in medians),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import published
 from ranmask.paper.report.attack_tables import all_figures, with_intervals
 from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.beside import SAME, Finding, unlike
 from ranmask.paper.report.blocks import (
     Block,
-    Bullets,
     Fold,
     Heading,
     Picture,
-    Prose,
     Section,
     prose,
     text,
@@ -23,50 +22,38 @@ from ranmask.paper.report.blocks import (
 from ranmask.paper.report.charts import Dot, Dots
 from ranmask.paper.report.counting import (
     attacks_by_seed,
-    luck,
     mean_robust,
     robust_accuracy,
     robust_on_the_same_texts,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
-from ranmask.paper.report.method_order import correlations, in_order, order, verdicts
-from ranmask.paper.report.methods import (
-    ByAttack,
-    Measured,
-    Rows,
-    complete,
-    first_in_the_paper,
-    in_both,
-    leaders,
-    measured,
-    not_run,
-    ranked,
-)
+from ranmask.paper.report.method_order import contradictions, none_named, order
+from ranmask.paper.report.methods import ByAttack, Measured, Ranking, Rows, measured, ranking
 from ranmask.paper.report.names import attack_name, several
-from ranmask.paper.report.tables import SPREAD, difference, share
+from ranmask.paper.report.tables import NOTHING, SPREAD, Cell, difference, share, table
 from ranmask.paper.run_data import Reproduction
 
 _GLOSSARY = """
-    - **Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust accuracy*; both
-      of all texts.
-    - **Succ**: successful attacks, of the texts that were right before, for only those are
-      attacked.
-    - **Fixed masks** are the same for every text of a length: what a certificate needs, and what we
-      deploy. The other rows of RanMASK draw masks afresh for every query, as the paper does.
-    - **Gone**: successes that are none when other copies are drawn. Against a vote over random
-      copies an attacker asks hundreds of times and stops at the first lucky draw. A dash: nothing
-      is drawn, so there is nothing to draw again.
+    - **Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust accuracy*. Both
+      of all texts, in percent.
+    - **Succ**: the attack success rate, of the texts that were right before.
+    - **Fixed masks** are the same for every text of a length. A certificate needs them, and they
+      are what we deploy. All other RanMASK rows draw new masks for every query, as the paper does.
+    - **Not confirmed**: successes that do not hold on redrawn masks. Against random masks an
+      attacker asks hundreds of times and stops at the first favourable draw. A dash: no masks are
+      drawn.
+    - **p**: two-sided sign test over the texts that both methods met, with one seed McNemar's test.
+      Significant: p ≤ .05. It covers other texts, not other seeds.
 
-    ~ A robust accuracy says what one search found. It is no bound on what another could find; that
-    is what certificates are for. All figures in percent. p: a sign test over the texts that both
-    met, of one seed McNemar's; it knows of other texts, not of other seeds.
+    ~ A robust accuracy says what one search found, and is no bound on what another could find;
+    certificates are.
     """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All reproductions of attack tables; None where there is none."""
     chosen = experiments(run for run in reproductions if run.kind == "empirical")
-    blocks = [*text(_GLOSSARY), *correlations(chosen)]
+    blocks = text(_GLOSSARY)
     for experiment in chosen:
         blocks += [Heading(experiment.run.title), *_experiment(experiment)]
     return Section("Accuracy under attack", "attacks", blocks) if chosen else None
@@ -76,29 +63,29 @@ def in_short(experiment: Experiment) -> list[Finding]:
     """Which method is the most robust under each attack, here and in the paper."""
     found = []
     for attack, rows in measured(experiment).items():
-        chosen = {row.method: row for row in ranked(rows)}
-        if not chosen:
+        one = ranking(rows)
+        if one is None:
             continue
-        under = f"under {attack_name(attack)}"
-        what = f"{'most robust' if len(chosen) > 1 else 'still right'} {under}"
-        first, perhaps = leaders(rows)
-        ours = f"{several(first)}, {_with_spread(chosen[first[0]])}"
-        its = first_in_the_paper(rows)
-        if its is None:
-            found.append(Finding(what, ours))
-            continue
-        paper = f"{its.method}, {its.printed.boa:.1f}" if its.printed else ""
-        if not complete(rows):
-            found.append(Finding(what, f"not all run: {not_run(rows)}", paper))
-            continue
-        said = SAME
-        if its.method not in first:
-            said, perhaps = "another is first", luck(chosen[first[0]].counts, its.counts)
-        said += ", perhaps by luck" if perhaps else ""
-        correlation = in_order(in_both(rows))
-        rank = "" if correlation is None else f"; rank correlation {share(correlation, 2)}"
-        found.append(Finding(what, ours, paper, said + rank))
+        what = "most robust" if len(one.rows) > 1 else "robust accuracy"
+        first = next(row for row in one.rows if row.method == one.leaders[0])
+        ours = none_named(one) if one.missing else f"{several(one.leaders)}, {_with_spread(first)}"
+        paper, said = "", ""
+        if one.paper_leader:
+            paper = "{}, {:.1f}".format(*one.paper_leader)
+            said = "" if one.missing else _verdict(one, one.paper_leader[0])
+        found.append(Finding(f"{what} under {attack_name(attack)}", ours, paper, said))
     return found
+
+
+def _verdict(one: Ranking, its: str) -> str:
+    if its in one.leaders:
+        said = SAME + (", lead not significant" if one.close else "")
+    elif its in one.close:
+        said = f"another is first, not significant ({one.close[its]})"
+    else:
+        said = "contradicts the paper: another is first"
+    rank = one.correlation
+    return said if rank is None else f"{said}; rank correlation {share(rank, 2)}"
 
 
 def _with_spread(row: Measured) -> str:
@@ -124,19 +111,19 @@ def _experiment(experiment: Experiment) -> list[Block]:
         return text("No attack is finished, so there is nothing to show.")
     caption = prose(
         "Robust accuracy of each method. Filled: {ours}, with its 95 % interval{paper}.",
-        ours="ours, the mean of the seeds that there are" if _several(every) else "this run",
+        ours="ours, the mean of all seeds" if _several(every) else "this run",
         paper="; hollow: the paper" if printed else "",
     )
     charts = [_dots(attack, rows) for attack, rows in ran.items()]
     return [
         *unlike(experiment, *([printed.base] if printed else [])),
         all_figures(every, main, printed),
-        *verdicts(main),
-        *order(main),
-        *_moves(experiment, main),
+        *contradictions(main),
+        *order(experiment, printed),
+        *_other_settings(experiment, main),
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
-            "Intervals, differences, and successes that vanish",
+            "Intervals, differences, and successes that do not hold on redrawn masks",
             [
                 *(text("~ {said}", said=SPREAD) if _several(every) else []),
                 *(with_intervals(attack, rows) for attack, rows in ran.items()),
@@ -175,53 +162,51 @@ def _dots(attack: str, rows: Rows) -> Dots:
     )
 
 
-def _moves(experiment: Experiment, main: ByAttack) -> list[Block]:
-    """What other configurations change: a sentence each."""
-    said = [
-        line for other in experiment.others if (line := _moved_by(experiment.main, other, main))
+def _other_settings(experiment: Experiment, main: ByAttack) -> list[Block]:
+    """What other configurations change, over the cells and texts that both have."""
+    printed = {(row.method, attack): row.printed for attack, rows in main.items() for row in rows}
+    rows = [row for one in experiment.others if (row := _changes(experiment.main, one, printed))]
+    if not rows:
+        return []
+    titles = [
+        *("<setting", "cells", "higher", "lower", "mean change"),
+        *("nearer to the paper's", "<largest change"),
     ]
-    heading = Heading("What other settings change", 4)
-    return [heading, Bullets(said)] if said else []
+    note = "Over the cells and texts that both settings have; changes in points of Boa."
+    shown = table("Robust accuracy under other settings", titles, rows, [note])
+    return [Heading("What other settings change", 4), shown]
 
 
-def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Prose:
-    printed_of = {
-        (row.method, attack): row.printed for attack, rows in main.items() for row in rows
-    }
+def _changes(
+    first: Configuration, other: Configuration, printed: Mapping[tuple[str, str], Printed | None]
+) -> list[Cell | str]:
     found = robust_on_the_same_texts(first, other, "method", "attack")
-    both = [
-        (attack_name(attack), method, here, there, printed_of.get((method, attack)))
-        for (method, attack), (there, here) in found.items()
+    if not found:
+        return []
+    changes = {place: there - here for place, (here, there) in found.items()}
+    known = [
+        (cell.boa, *found[method, attack])
+        for method, attack in found
+        if (cell := printed.get((method, attack)))
     ]
-    if not both:
-        return ()
-    counted = [attacks_by_seed(side, "method", "attack") for side in (other, first)]
-    seeds = [sorted({len(side[place]) for place in found}) for side in counted]
-    gains = [here - there for *_, here, there, _ in both]
-    attack, method, here, there, _ = max(both, key=lambda cell: abs(cell[2] - cell[3]))
-    printed = [
-        abs(here - cell.boa) < abs(there - cell.boa) for *_, here, there, cell in both if cell
+    nearer = sum(abs(there - boa) < abs(here - boa) for boa, here, there in known)
+    place = max(changes, key=lambda place: abs(changes[place]))
+    here, there = found[place]
+    return [
+        Cell(other.full, beside=_seeds(first, other, found)),
+        str(len(found)),
+        str(sum(change > 0 for change in changes.values())),
+        str(sum(change < 0 for change in changes.values())),
+        difference(statistics.fmean(changes.values())),
+        f"{nearer} of {len(known)}" if known else NOTHING,
+        f"{here:.1f} to {there:.1f}: {place[0]} under {attack_name(place[1])}",
     ]
-    return prose(
-        """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells}
-        that both have, on average by {mean} points, over the same texts{seeds}{nearer}. Furthest:
-        {method} under {attack}, {here} instead of {there}.""",
-        label=other.full,
-        more=sum(gain > 0 for gain in gains),
-        less=sum(gain < 0 for gain in gains),
-        cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
-        mean=difference(statistics.fmean(gains)),
-        seeds=""
-        if seeds == [[1], [1]]
-        else f", of {_seeds_of(seeds[0])} beside {_seeds_of(seeds[1])}",
-        nearer=f"; nearer to the paper's in {sum(printed)} of {len(printed)}" if printed else "",
-        method=method,
-        attack=attack,
-        here=f"{here:.1f}",
-        there=f"{there:.1f}",
-    )
 
 
-def _seeds_of(counts: Sequence[int]) -> str:
-    several = f"the mean of {' or '.join(map(str, counts))}"
-    return "one seed" if list(counts) == [1] else several
+def _seeds(first: Configuration, other: Configuration, places: Iterable[tuple[str, ...]]) -> str:
+    """Of how many seeds both are, where any is of several."""
+    said = []
+    for side in (other, first):
+        counted = attacks_by_seed(side, "method", "attack")
+        said.append(" or ".join(map(str, sorted({len(counted[place]) for place in places}))))
+    return "" if said == ["1", "1"] else "seeds: {}; above: {}".format(*said)

@@ -25,7 +25,7 @@ from ranmask.paper.report.certified_runs import (
     results_by_rate,
 )
 from ranmask.paper.report.experiments import Experiment, experiments
-from ranmask.paper.report.methods import complete, measured, ranked
+from ranmask.paper.report.methods import measured, ranking
 from ranmask.paper.report.names import attack_name, corpus_name, rate_name
 from ranmask.paper.report.sections import (
     adversarial,
@@ -50,13 +50,11 @@ _IN_SHORT: dict[Kind, Callable[[Experiment], list[Finding]]] = {
     "adversarial": adversarial.in_short,
 }
 _SPREAD = (
-    "Robust accuracies in percent: of several seeds the mean ± their sample standard deviation, of "
-    "one its 95 % interval over texts."
+    "Robust accuracies in percent: with several seeds the mean ± sample standard deviation, with "
+    "one the 95 % interval over texts. Significant: p ≤ .05 in a paired sign test."
 )
-_RANKED = (
-    "Where the paper has a table, only its methods are ranked, over the texts that all of them met."
-)
-_SETTINGS = "Settings, texts and seeds stand beside each table below."
+_RANKED = "Ranked are the methods of the paper's table, over the texts that all of them met."
+_SETTINGS = "Settings, texts and seeds are given with each table below."
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
     figures say little; look at the intervals.
@@ -70,7 +68,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section:
     # One run of nothing in the paper is told by its strip.
     blocks += _table(found) if len(found) > 1 or any(one.run.paper for one in found) else []
     blocks += text(_SMOKE) if any(one.run.size == "smoke" for one in found) else []
-    return Section("The results in short", "overview", blocks)
+    return Section("Results in short", "overview", blocks)
 
 
 def _strip(experiment: Experiment) -> list[Block]:
@@ -91,7 +89,7 @@ def _table(found: Sequence[Experiment]) -> list[Block]:
             beside = (finding.paper, finding.verdict) if whole else ()
             rows.append((title, finding.what, finding.ours, *beside))
             title = ""  # once
-    titles = ["<of", "<what", "<ours", *(["<the paper", "<verdict"] if whole else [])]
+    titles = ["<experiment", "<figure", "<ours", *(["<paper", "<verdict"] if whole else [])]
     attacked = [one.run.paper for one in found if one.run.kind == "empirical"]
     said = [
         *([_SPREAD] if attacked else []),
@@ -124,7 +122,7 @@ def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
         )
     return prose(
         """The RanMASK paper, run again with ranmask: {done} of the {cells} cells of its tables and
-        figures, each beside the paper's, and every radius beside what is proved.""",
+        figures, each beside the paper's, and every radius beside what can be proved.""",
         **total,
     )
 
@@ -173,7 +171,7 @@ def _certified_tiles(experiment: Experiment) -> list[Tile]:
     ]
     printed = figures(seeds, AS_PRINTED)
     if printed:
-        label = "claimed by the paper's way of counting"
+        label = "claimed when counted as in the paper"
         tiles.append(_median_tile(printed, label, "no guarantee"))
     return tiles
 
@@ -198,15 +196,14 @@ def _worth(result: Certified) -> str:
 def _empirical_tiles(experiment: Experiment) -> list[Tile]:
     tiles = []
     for attack, rows in measured(experiment).items():
-        ran = ranked(rows)
-        if not complete(rows):
+        one = ranking(rows)
+        if one is None or one.missing:
             continue  # the best of some is not the best
-        best = max(ran, key=lambda row: row.robust or 0.0, default=None)
-        if best is None:
-            continue
-        as_good = sum(row.robust == best.robust for row in ran) - 1
+        best = next(row for row in one.rows if row.method == one.leaders[0])
+        as_good = len(one.leaders) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
-        label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
+        ran = len(one.rows)
+        label = "robust accuracy under" if ran == 1 else f"best of {ran} methods under"
         cell = seeds_cell([(one.held, one.texts) for one in best.counts], percent)
         note = f"{method}; {_spread(cell, len(best.counts))}"
         tiles.append(Tile(f"{cell.text} %", f"{label} {attack_name(attack)}", note))
@@ -221,5 +218,5 @@ def _share_tile(parts: Sequence[tuple[int, int]], label: str) -> Tile:
 def _spread(cell: Cell, seeds: int) -> str:
     """What stands beside a share: its interval, or the spread of its seeds."""
     if seeds > 1:
-        return f"{seeds} seeds: {cell.interval or 'all alike'}"
+        return f"{seeds} seeds: {cell.interval or 'all equal'}"
     return f"95 %: {cell.interval}" if cell.interval else ""
