@@ -9,7 +9,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import markdown
-from ranmask.paper.report.blocks import Bullets, Fold
+from ranmask.paper.report.blocks import Fold
 from ranmask.paper.report.counting import count_attacks, noise
 from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.page import build
@@ -199,7 +199,8 @@ def test_a_label_is_as_long_as_it_takes_and_the_sentence_says_all():
     section = certified.section(runs)
     [beside] = tables(section.blocks, "What the votes prove under")
     assert beside.columns[-1].group == "all-mpnet-base-v2"
-    assert "**all-mpnet-base-v2, learning rate 5e-5**: over 1 shared masking rate" in text(section)
+    [mean] = tables(section.blocks, "Mean changes under other settings")
+    assert [row[0].text for row in mean.rows] == ["all-mpnet-base-v2, learning rate 5e-5"]
     [both] = experiments([*runs, run("certified", votes([1], 0.7, [2]), variant=MPNET)])
     assert [one.label for one in both.others] == [
         "all-mpnet-base-v2",
@@ -406,20 +407,16 @@ def test_certified_configurations_stand_side_by_side():
         run("certified", votes([2, 2, None], 0.7, [3] * 3), paper=SST2, variant=MPNET),
     ]
     section = certified.section(runs)
-    [table] = tables(section.blocks, "under other settings")
+    [table] = tables(section.blocks, "What the votes prove under")
     assert [group for group, _ in table.groups] == ["", "as above", "all-mpnet-base-v2"]
     assert rows(table) == {"70 %": ["1.000", "1", "1.000", ".667", "2", ".667"]}
     again = run("certified", votes([1, 1, 1], 0.7, [2] * 3), paper=SST2, variant={"seed": 1})
-    [table] = tables(certified.section([*runs, again]).blocks, "under other settings")
+    [table] = tables(certified.section([*runs, again]).blocks, "What the votes prove under")
     titles = ["", "as above, 1 or 2 seeds", "all-mpnet-base-v2, 1 seed"]
     assert [group for group, _ in table.groups] == titles
-    [bullets] = [block for block in section.blocks if isinstance(block, Bullets)][1:]
-    said = "".join(span.text for span in bullets.items[0])
-    assert said == (
-        "all-mpnet-base-v2: over 1 shared masking rate, accuracy changes by −.333 on average and "
-        "CR@1, where there is any, by −.333. The median radius is larger at 1 of them and smaller "
-        "at 0. Counted as in the paper, it equals the paper's at 0 of 1 rates."
-    )
+    [mean] = tables(section.blocks, "Mean changes under other settings")
+    minus = "\N{MINUS SIGN}.333"
+    assert rows(mean) == {"all-mpnet-base-v2": ["1", minus, minus, "1, 0", "0 of 1"]}
     folds = [block.title for block in section.blocks if isinstance(block, Fold)]
     assert "The tables of all-mpnet-base-v2" in folds
 

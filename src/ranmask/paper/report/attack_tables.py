@@ -27,20 +27,18 @@ from ranmask.paper.report.tables import (
     table,
 )
 
+_BEST = {"Cln": max, "Boa": max, "Succ": min}
 _Parts: TypeAlias = list[tuple[int, int]]
 """A part and a total for each seed."""
 
-_Best: TypeAlias = tuple[set[str], set[str], set[str]]
-"""The methods with the best Cln, Boa and Succ."""
 
-
-def _shares(seeds: Sequence[Attacks]) -> tuple[_Parts, _Parts, _Parts]:
-    """Cln, Boa and Succ, each as parts of wholes; of Succ only where something was attacked."""
-    return (
-        [(one.attempted, one.texts) for one in seeds],
-        [(one.held, one.texts) for one in seeds],
-        [(one.succeeded, one.attempted) for one in seeds if one.attempted],
-    )
+def _shares(seeds: Sequence[Attacks]) -> dict[str, _Parts]:
+    """Each figure as parts of wholes; Succ only where something was attacked."""
+    return {
+        "Cln": [(one.attempted, one.texts) for one in seeds],
+        "Boa": [(one.held, one.texts) for one in seeds],
+        "Succ": [(one.succeeded, one.attempted) for one in seeds if one.attempted],
+    }
 
 
 def _mean(parts: _Parts) -> float:
@@ -68,12 +66,12 @@ def all_figures(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | N
         over = ", over the texts that all of them met"
     beside = f"Beside ours: the paper's figure ({printed.base}). " if printed else ""
     bold = ""
-    if any(method for attack in best.values() for method in attack):
+    if any(best.values()):
         of = " of the paper's methods, where all of them were run" if printed else ""
         bold = f"Bold: the best{of}{over}. "
     return table(
         "Cln, Boa and Succ, in percent",
-        ["<method", *((attack_name(name), ("Cln", "Boa", "Succ")) for name in by_attack)],
+        ["<method", *((attack_name(name), list(_BEST)) for name in by_attack)],
         rows,
         [f"{beside}{bold}{size}{_seeds(by_attack)}Intervals are in the folded tables below."],
     )
@@ -90,40 +88,33 @@ def _seeds(by_attack: ByAttack) -> str:
     )
 
 
-def _best(rows: Rows) -> _Best:
-    """Of those that were run, over the same texts; one alone is not the best of anything."""
-    best: _Best = set(), set(), set()
+def _best(rows: Rows) -> set[tuple[str, str]]:
+    """Methods with the best figures, over the same texts; one alone is not the best of any."""
     one = ranking(rows)
     if one is None or len(one.rows) < 2 or one.missing:
-        return best
-    for place, (found, choose) in enumerate(zip(best, (max, max, min), strict=True)):
-        means = {
-            row.method: _mean(parts)
-            for row in one.compared
-            if (parts := _shares(row.counts)[place])
-        }
-        found |= {method for method in means if means[method] == choose(means.values())}
+        return set()
+    shares = {row.method: _shares(row.counts) for row in one.compared}
+    best = set()
+    for figure, choose in _BEST.items():
+        means = {method: _mean(found[figure]) for method, found in shares.items() if found[figure]}
+        best |= {(method, figure) for method in means if means[method] == choose(means.values())}
     return best
 
 
-def _three(row: Measured, best: _Best) -> list[Cell]:
-    paper = ["", "", ""]
-    if row.printed is not None:
-        paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
+def _three(row: Measured, best: set[tuple[str, str]]) -> list[Cell]:
+    printed = row.printed
+    paper = {
+        figure: f"{getattr(printed, figure.lower()):.1f}" if printed else "" for figure in _BEST
+    }
     if not row.counts:
         empty = "–" if row.configuration else "not run"
-        return [Cell(empty, beside=value, quiet=True) for value in paper]
+        return [Cell(empty, beside=value, quiet=True) for value in paper.values()]
     shares = _shares(row.counts)
-    robust = [Fraction(*pair) for pair in shares[1]]
-    spread = f" ± {percent(statistics.stdev(robust))}" if len(robust) > 1 else ""
-    return [
-        Cell(
-            percent(_mean(parts)) + (spread if place == 1 else "") if parts else "–",
-            beside=paper[place],
-            strong=not row.configuration and row.method in best[place],
-        )
-        for place, parts in enumerate(shares)
-    ]
+    said = {figure: percent(_mean(parts)) if parts else "–" for figure, parts in shares.items()}
+    if len(row.counts) > 1:
+        said["Boa"] += f" ± {percent(statistics.stdev(Fraction(*pair) for pair in shares['Boa']))}"
+    strong = {figure for method, figure in best if method == row.method and not row.configuration}
+    return [Cell(said[figure], beside=paper[figure], strong=figure in strong) for figure in _BEST]
 
 
 def with_intervals(attack: str, rows: Rows) -> Table:
@@ -156,7 +147,7 @@ def _detail(row: Measured, met: Sequence[int] | None, printed: bool) -> list[Cel
     texts = " or ".join(f"{count:,}" for count in sorted({one.texts for one in seeds}))
     texts += f" (+{errors} errors)" if errors else ""
     of = f"{len(seeds)} seeds" if len(seeds) > 1 else ""
-    clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds))
+    clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds).values())
     of_all = [] if met is None else [Cell(f"{mean_robust(seeds, met):.1f}")]
     less = [moved] if printed else []
     return [Cell(texts, interval=of), clean, robust, *of_all, *less, success, unconfirmed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,10 +11,14 @@ from ranmask.paper.report.certified_runs import (
     AS_PRINTED,
     ByRate,
     Figures,
+    accuracy,
+    certified_share,
     figures,
     listed,
     medians,
+    middle,
     numbers_of_seeds,
+    same_medians,
     several_seeds,
 )
 from ranmask.paper.report.names import CORPORA, certificate_name, rate_name
@@ -152,6 +157,38 @@ def side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
         rows,
         _notes(*by_label.values(), spread=False),
     )
+
+
+def changes(main: ByRate, others: Mapping[str, ByRate], printed: CertifiedTable | None) -> Table:
+    """What other configurations change on average, over the rates that both have."""
+    rows: list[Sequence[Cell | str]] = []
+    for label, other in others.items():
+        pairs = [(figures(main[rate]), figures(other[rate])) for rate in other if rate in main]
+        right = [accuracy(there) - accuracy(here) for here, there in pairs]
+        shares = [[certified_share(found, 1) for found in pair] for pair in pairs]
+        gains = [there - here for here, there in shares if here or there]
+        moved = [middle(there) - middle(here) for here, there in pairs]
+        same = list(same_medians(printed, other).values()) if printed else []
+        rows.append(
+            (
+                label,
+                str(len(pairs)),
+                signed_share(statistics.fmean(right)) if right else NOTHING,
+                signed_share(statistics.fmean(gains)) if gains else NOTHING,
+                f"{sum(by > 0 for by in moved)}, {sum(by < 0 for by in moved)}",
+                f"{sum(map(all, same))} of {len(same)}" if same else NOTHING,
+            )
+        )
+    titles = [
+        "<setting",
+        "shared rates",
+        "accuracy",
+        "CR@1",
+        "MCB higher, lower",
+        "MCB equal to the paper's",
+    ]
+    note = "CR@1: over rates where either is above 0. Last column: medians counted as in the paper."
+    return table("Mean changes under other settings", titles, rows, [note])
 
 
 def by_certificate(results: ByRate) -> Table:

@@ -85,21 +85,6 @@ def attacks_by_seed(
     return {place: tuple(seeds.values()) for place, seeds in found.items()}
 
 
-def robust_on_the_same_texts(
-    one: Configuration, other: Configuration, *keys: str
-) -> dict[tuple[str, ...], tuple[float, float]]:
-    """Mean robust accuracies of both, in percent, by places that both have.
-
-    Over the texts that all runs of a place have: those of others would compare badly.
-    """
-    first, second = (attacks_by_seed(configuration, *keys) for configuration in (one, other))
-    found = {}
-    for place in (place for place in first if place in second):
-        if rows := shared_texts([*first[place], *second[place]]):
-            found[place] = mean_robust(first[place], rows), mean_robust(second[place], rows)
-    return found
-
-
 def shared_texts(runs: Sequence[Attacks]) -> list[int]:
     """Rows that all have."""
     return sorted(set.intersection(*(set(one.right) for one in runs))) if runs else []

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 
 from ranmask.paper.published import CertifiedTable, published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import (
     Block,
-    Bullets,
     Fold,
     Heading,
     Picture,
-    Prose,
     Section,
     prose,
     text,
@@ -34,13 +31,14 @@ from ranmask.paper.report.certified_runs import (
 from ranmask.paper.report.certified_tables import (
     against_paper,
     by_certificate,
+    changes,
     proved,
     side_by_side,
 )
 from ranmask.paper.report.experiments import Experiment, experiments
 from ranmask.paper.report.figures import by_length, by_rate, certified_curves
 from ranmask.paper.report.names import certificate_name, rate_name, several
-from ranmask.paper.report.tables import share, signed_share, whole
+from ranmask.paper.report.tables import share, whole
 from ranmask.paper.run_data import Certified, Reading, Reproduction
 
 _GLOSSARY = """
@@ -110,7 +108,6 @@ def _largest_median(by_rate: Mapping[float | None, int] | Mapping[float, int]) -
 def _experiment(experiment: Experiment) -> list[Block]:
     run = experiment.run
     results = results_by_rate(experiment.main)
-    others = {one.label: found for one in experiment.others if (found := results_by_rate(one))}
     printed = published().certified.get(run.paper)
     if not results:
         return text("No certified run is finished, so there is nothing to show.")
@@ -121,7 +118,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
     return [
         *blocks,
         proved(results, noted=printed is not None),
-        *_beside(printed, results, others, {one.label: one.full for one in experiment.others}),
+        *_other_settings(experiment, printed, results),
         _curves(run, results),
         _aside(run, results),
         Fold("CR@1 to CR@5 with intervals", [by_certificate(results)]),
@@ -221,55 +218,21 @@ def _aside(run: Reproduction, results: ByRate) -> Picture:
     return Picture(f"{run.name}-{name}", charts, prose(caption + said, rate=rate))
 
 
-def _beside(
-    printed: CertifiedTable | None,
-    results: ByRate,
-    others: Mapping[str, ByRate],
-    full: Mapping[str, str],
+def _other_settings(
+    experiment: Experiment, printed: CertifiedTable | None, results: ByRate
 ) -> list[Block]:
-    """What other settings change: side by side, in a sentence each, and their own tables."""
+    """What other settings change: side by side, on average, and their own tables."""
+    others = [(one, found) for one in experiment.others if (found := results_by_rate(one))]
     if not others:
         return []
-    blocks: list[Block] = [Heading("What other settings change", 4), side_by_side(results, others)]
-    blocks.append(
-        Bullets([_change(full[label], printed, results, found) for label, found in others.items()])
-    )
-    for label, found in others.items():
+    by_label = {one.label: found for one, found in others}
+    full = {one.full: found for one, found in others}
+    heading = Heading("What other settings change", 4)
+    side, mean = side_by_side(results, by_label), changes(results, full, printed)
+    blocks: list[Block] = [heading, side, mean]
+    for label, found in by_label.items():
         tables = [proved(found, noted=printed is not None)]
         if printed is not None:
             tables.insert(0, against_paper(printed, found, every=False))
         blocks.append(Fold(f"The tables of {label}", tables))
     return blocks
-
-
-def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByRate) -> Prose:
-    """How another configuration differs, over the rates that both have."""
-    pairs = [(figures(other[rate]), figures(main[rate])) for rate in other if rate in main]
-    if not pairs:
-        return prose("**{label}**: at other masking rates only.", label=label)
-    right = [accuracy(here) - accuracy(there) for here, there in pairs]
-    certified = [(certified_share(here, 1), certified_share(there, 1)) for here, there in pairs]
-    proved = [here - there for here, there in certified if here or there]
-    said = "**{label}**: over {rates}, accuracy changes by {right} on average"
-    if proved:
-        said += " and CR@1, where there is any, by {proved}"
-    medians = [(middle(here), middle(there)) for here, there in pairs]
-    said += ". The median radius is "
-    if all(here == there for here, there in medians):
-        said += "the same."
-    else:
-        said += "larger at {more} of them and smaller at {less}."
-    same = same_medians(printed, other) if printed is not None else {}
-    if same:
-        said += " Counted as in the paper, it equals the paper's at {same} of {compared} rates."
-    return prose(
-        said,
-        label=label,
-        rates=f"{len(pairs)} shared masking rate{'s' if len(pairs) > 1 else ''}",
-        right=signed_share(statistics.fmean(right)),
-        proved=signed_share(statistics.fmean(proved)) if proved else "",
-        more=sum(here > there for here, there in medians),
-        less=sum(here < there for here, there in medians),
-        same=sum(map(all, same.values())),
-        compared=len(same),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import published
@@ -24,7 +24,7 @@ from ranmask.paper.report.counting import (
     attacks_by_seed,
     mean_robust,
     robust_accuracy,
-    robust_on_the_same_texts,
+    shared_texts,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.method_order import contradictions, none_named, order
@@ -164,7 +164,9 @@ def _dots(attack: str, rows: Rows) -> Dots:
 
 def _other_settings(experiment: Experiment, main: ByAttack) -> list[Block]:
     """What other configurations change, over the cells and texts that both have."""
-    printed = {(row.method, attack): row.printed for attack, rows in main.items() for row in rows}
+    printed: dict[tuple[str, ...], Printed | None] = {
+        (row.method, attack): row.printed for attack, rows in main.items() for row in rows
+    }
     rows = [row for one in experiment.others if (row := _changes(experiment.main, one, printed))]
     if not rows:
         return []
@@ -178,35 +180,33 @@ def _other_settings(experiment: Experiment, main: ByAttack) -> list[Block]:
 
 
 def _changes(
-    first: Configuration, other: Configuration, printed: Mapping[tuple[str, str], Printed | None]
+    first: Configuration, other: Configuration, printed: Mapping[tuple[str, ...], Printed | None]
 ) -> list[Cell | str]:
-    found = robust_on_the_same_texts(first, other, "method", "attack")
+    before, after = (attacks_by_seed(side, "method", "attack") for side in (first, other))
+    found = {
+        place: (mean_robust(before[place], texts), mean_robust(after[place], texts))
+        for place in before.keys() & after.keys()
+        if (texts := shared_texts([*before[place], *after[place]]))
+    }
     if not found:
         return []
     changes = {place: there - here for place, (here, there) in found.items()}
-    known = [
-        (cell.boa, *found[method, attack])
-        for method, attack in found
-        if (cell := printed.get((method, attack)))
-    ]
+    known = [(cell.boa, *found[place]) for place in found if (cell := printed.get(place))]
     nearer = sum(abs(there - boa) < abs(here - boa) for boa, here, there in known)
-    place = max(changes, key=lambda place: abs(changes[place]))
-    here, there = found[place]
+    method, attack = max(sorted(changes), key=lambda place: abs(changes[place]))
+    here, there = found[method, attack]
+    seeds = [
+        " or ".join(map(str, sorted({len(side[place]) for place in found})))
+        for side in (after, before)
+    ]
     return [
-        Cell(other.full, beside=_seeds(first, other, found)),
+        Cell(
+            other.full, beside="seeds: {}; above: {}".format(*seeds) if seeds != ["1"] * 2 else ""
+        ),
         str(len(found)),
         str(sum(change > 0 for change in changes.values())),
         str(sum(change < 0 for change in changes.values())),
         difference(statistics.fmean(changes.values())),
         f"{nearer} of {len(known)}" if known else NOTHING,
-        f"{here:.1f} to {there:.1f}: {place[0]} under {attack_name(place[1])}",
+        f"{here:.1f} to {there:.1f}: {method} under {attack_name(attack)}",
     ]
-
-
-def _seeds(first: Configuration, other: Configuration, places: Iterable[tuple[str, ...]]) -> str:
-    """Of how many seeds both are, where any is of several."""
-    said = []
-    for side in (other, first):
-        counted = attacks_by_seed(side, "method", "attack")
-        said.append(" or ".join(map(str, sorted({len(counted[place]) for place in places}))))
-    return "" if said == ["1", "1"] else "seeds: {}; above: {}".format(*said)
