@@ -184,8 +184,7 @@ def _compared(found: Lines) -> list[Block]:
     )
     rows: list[Sequence[Cell | str]] = [
         (
-            _ENSEMBLES.get(ensemble, ensemble),
-            attack_name(attack),
+            f"{_ENSEMBLES.get(ensemble, ensemble)}, {attack_name(attack)}",
             Cell(rate_name(peak.rate), strong=(ensemble, attack) in sure),
             f"{peak.here:.1f}",
             f"{peak.last:.1f}",
@@ -195,7 +194,7 @@ def _compared(found: Lines) -> list[Block]:
         for (ensemble, attack), peak in sorted(peaks.items(), key=lambda pair: pair[0][0])
     ]
     titles = [
-        *("<ensemble", "<attack", "our peak, masked", "Boa there"),
+        *("<curve", "our peak", "Boa there"),
         *(f"Boa at {last}", "<significant?", "<at the end ours"),
     ]
     return [
