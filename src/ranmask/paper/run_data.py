@@ -110,14 +110,14 @@ class Reading:
     radius: tuple[int | None, ...]
 
     @property
-    def counted(self) -> list[int]:
-        """The radii that count, -1 for a text that is wrong or not certified."""
+    def counted(self) -> list[int | None]:
+        """The radii that count; None for a text that is wrong or not certified."""
         pairs = zip(self.correct, self.radius, strict=True)
-        return [radius if correct and radius is not None else -1 for correct, radius in pairs]
+        return [radius if correct else None for correct, radius in pairs]
 
     def certified_at(self, changed: int) -> int:
         """Texts that are right and certified at so many changed words."""
-        return sum(radius >= changed for radius in self.counted)
+        return sum(radius is not None and radius >= changed for radius in self.counted)
 
     def median_interval(self) -> tuple[int | None, int | None] | None:
         """95 % interval of the median radius, by order statistics; None with too few texts.
@@ -133,7 +133,7 @@ class Reading:
             rank += 1
         if not rank:
             return None
-        ordered = sorted(self.counted)
+        ordered = sorted(-1 if radius is None else radius for radius in self.counted)
         low, high = ordered[rank - 1], ordered[texts - rank]
         return (None if low < 0 else low, None if high < 0 else high)
 
@@ -191,6 +191,16 @@ class Attacked(_OfTexts):
     queries: tuple[int, ...]
     confirmed: Annotated[tuple[bool | None, ...], letters(_YES_NO)]
     expected: tuple[int | None, ...] = ()
+
+    @property
+    def clean(self) -> list[bool]:
+        """Whether each text was right before the attack."""
+        return [status != "skipped" for status in self.statuses]
+
+    @property
+    def robust(self) -> list[bool]:
+        """Whether each is right after it."""
+        return [status == "failed" for status in self.statuses]
 
 
 @dataclass(frozen=True)

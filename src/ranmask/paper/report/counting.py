@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 from ranmask.evaluation.intervals import sign_test
@@ -58,19 +59,14 @@ class Attacks:
 
 def count_attacks(result: Attacked) -> Attacks:
     """Counts of one run."""
-    statuses = result.statuses
+    known = [status != "error" for status in result.statuses]
+    clean, right = (
+        dict(compress(zip(result.rows, some, strict=True), known))
+        for some in (result.clean, result.robust)
+    )
     fresh = result.confirmed if _draws_afresh(result.victim) else ()
     checked = [held for held in fresh if held is not None]
-    known = {
-        row: status for row, status in zip(result.rows, statuses, strict=True) if status != "error"
-    }
-    return Attacks(
-        clean={row: status != "skipped" for row, status in known.items()},
-        right={row: status == "failed" for row, status in known.items()},
-        rechecked=len(checked),
-        vanished=checked.count(False),
-        errors=statuses.count("error"),
-    )
+    return Attacks(clean, right, len(checked), checked.count(False), known.count(False))
 
 
 def attacks_by_seed(

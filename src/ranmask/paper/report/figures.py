@@ -73,7 +73,7 @@ def by_length(rate: float | None, result: Certified) -> Plot:
     right, proved, ticks = [], [], []
     for place, (least, most) in enumerate(length_bins(result.words)):
         inside = [text for text in texts if least <= text[0] <= most]
-        certified = sum(radius >= 1 for _, _, radius in inside)
+        certified = sum(radius is not None and radius >= 1 for _, _, radius in inside)
         right.append(_point(place - 0.06, sum(text[1] for text in inside), len(inside)))
         proved.append(_point(place + 0.06, certified, len(inside)))
         ticks.append((float(place), str(least) if least == most else f"{least}–{most}"))
