@@ -155,5 +155,5 @@ def test_print_loses_no_fold(tmp_path, file):
     read = subprocess.run(
         ["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True
     ).stdout
-    for folded in ("Share of texts right and certified", "ranmask beta --data agnews"):
+    for folded in ("Certified accuracy of each certificate", "ranmask beta --data agnews"):
         assert folded in read

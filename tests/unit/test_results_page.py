@@ -28,7 +28,8 @@ from ranmask.paper.published import published  # noqa: E402
 from ranmask.paper.reading import read, write  # noqa: E402
 from ranmask.paper.report.counting import mean_robust  # noqa: E402
 from ranmask.paper.report.experiments import experiments  # noqa: E402
-from ranmask.paper.report.sections import coverage, empirical, rates  # noqa: E402
+from ranmask.paper.report.methods import measured  # noqa: E402
+from ranmask.paper.report.sections import coverage, rates  # noqa: E402
 from ranmask.paper.run_data import Attacked, Reproduction, Step, Trained  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
@@ -133,7 +134,7 @@ def test_the_readme_shows_the_same_figures():
 
 def test_the_readme_says_what_smoothing_costs():
     named = {one.run.name: one for one in experiments(reproduced_page.reproductions())}
-    rows = {row.method: row for row in empirical.measured(named["agnews-empirical"])["textfooler"]}
+    rows = {row.method: row for row in measured(named["agnews-empirical"])["textfooler"]}
     plain, smoothed = (
         f"{100 * statistics.fmean(one.attempted / one.texts for one in rows[method].counts):.1f} %"
         for method in ("Baseline", "RanMASK-90% (vote), fixed masks")
@@ -268,7 +269,7 @@ def test_all_pages_have_the_same_figures_of_the_paper_run_again():
     named = {experiment.run.name: experiment for experiment in experiments(runs)}
     rows = [
         next(row for row in rows if row.method == "RanMASK-90% (vote)")
-        for rows in empirical.measured(named["agnews-empirical"]).values()
+        for rows in measured(named["agnews-empirical"]).values()
     ]
     robust = [row.robust for row in rows]
     kept = f"keeps {robust[2]:.0f} % under DeepWordBug (1,000 texts, [three seeds]"
@@ -314,7 +315,7 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
     assert found["sst2-certified-seed1.json"].missing
     assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
     assert found["sst2-certified.json"] == run
-    assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()
+    assert "2 seeds. Several seeds" in (tmp_path / "PAGE").read_text()
 
 
 def attack(method, rows, model, name="", **changed):

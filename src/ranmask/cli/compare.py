@@ -24,7 +24,7 @@ def compare(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs over the same texts: what differs by more than luck?
+    """Compare two runs over the same texts: which differences are significant?
 
     Texts are paired; every figure has a paired test, adjusted for their number.  No model is
     loaded.  To compare two methods of one reproduction, give two of its result files.

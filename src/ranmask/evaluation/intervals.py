@@ -1,7 +1,7 @@
-"""How sure a measured share is, and whether two runs over the same texts differ by more than luck.
+"""How sure a measured share is, and whether two runs over the same texts differ significantly.
 
 All of this speaks of *texts drawn at random*: how far a share measured on some texts may be from
-the share on all such texts.  It says nothing about certificates, which need no luck.
+the share on all such texts.  It says nothing about certificates, which are proofs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two measurements over the same texts: what differs by more than the luck of the texts?
+"""Two measurements over the same texts: which differences are significant?
 
 Texts are paired by their rows, and only rows that both have are compared.  The texts are the only
 chance that is counted: what another training or another seed would do is not known here.

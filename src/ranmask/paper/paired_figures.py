@@ -89,11 +89,11 @@ def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
     A success is None where a text was not attacked, a radius where it does not count.
     """
     if isinstance(result, Attacked):
-        statuses = result.statuses
-        success = [None if status == "skipped" else status == "succeeded" for status in statuses]
+        attacked = zip(result.clean, result.robust, strict=True)
+        success = [not robust if clean else None for clean, robust in attacked]
         return {
-            (None, "Cln"): [status != "skipped" for status in statuses],
-            (None, "Boa"): [status == "failed" for status in statuses],
+            (None, "Cln"): result.clean,
+            (None, "Boa"): result.robust,
             (None, "Succ (attacked in both)"): success,
         }
     if isinstance(result, Predicted):
@@ -106,10 +106,7 @@ def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
     found: dict[tuple[str | None, str], _Values] = {}
     for reading in result.readings:
         name = reading.certificate
-        radii = [
-            radius if correct else None
-            for correct, radius in zip(reading.correct, reading.radius, strict=True)
-        ]
+        radii = reading.counted
         found[name, "accuracy"] = reading.correct
         for changed in _CHANGED:
             found[name, f"CR@{changed}"] = [

@@ -27,7 +27,7 @@ EXPLANATION: tuple[str, ...] = (
     "The binomials of eq. 10 take the numbers (1 − γ) h and ρ h, which are seldom whole. We "
     "round to a whole number of words as the paper rounds k: the nearest, a half up. Put "
     "gamma functions for factorials and leave the numbers as they are, and little changes.",
-    "For AGNEWS (43 words, ρ = 90 %, 4 words shown) the text calls it very close to zero for "
+    "For AG News (43 words, ρ = 90 %, 4 words shown) the text calls it very close to zero for "
     "every γ. At no perturbed word it is 1, which says nothing; at one word it is 4/43 = "
     "0.093, which is not close to zero; from two words on the text is right.",
     "For SST2 (19 words, ρ = 30 %, 13 words shown) the text calls it about 0.5 and names no "
@@ -35,7 +35,7 @@ EXPLANATION: tuple[str, ...] = (
     "average length is not stated: the texts have 19 words, and 5.26 % in its table is 1 of 19.",
     "None of this is what a certificate needs. A copy that shows any perturbed word may vote as "
     "the attacker likes. For one word of an SST2 text that is 0.684 of the copies, so no vote, "
-    "however clear, can be certified at ρ = 30 %; for AGNEWS it is 0.093, and 0.402 at 5 words.",
+    "however clear, can be certified at ρ = 30 %; for AG News it is 0.093, and 0.402 at 5 words.",
 )
 
 

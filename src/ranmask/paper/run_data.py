@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import DataError
 from ranmask.metrics import CertifiedSummary
-from ranmask.paper.typed_json import Packed, check_entries
+from ranmask.paper.typed_json import RANGES, check_entries, letters
 
 _Result = TypeVar("_Result")
 
@@ -28,7 +28,6 @@ State: TypeAlias = Literal["done", "failed", "todo"]
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
 _LONGEST_NAME = 100
-_MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
 _COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int | None}
 _EXAMPLE: dict[str, object] = {
     **dict.fromkeys(("label_id", "words", "kept", "masks"), int),
@@ -59,40 +58,10 @@ def _in_a_name(key: str, value: Any) -> str:
 _ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
 
 
-def _ranges(rows: Sequence[int]) -> str:
-    """``1-3,7``: rows that follow each other by their first and last."""
-    found: list[list[int]] = []
-    for row in rows:
-        if found and row == found[-1][1] + 1:
-            found[-1][1] = row
-        else:
-            found.append([row, row])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
-
-
-def _from_ranges(text: str) -> tuple[int, ...]:
-    rows: list[int] = []
-    for part in text.split(",") if text else []:
-        low, _, high = part.partition("-")
-        if int(high or low) - int(low) > _MOST_ROWS:
-            raise ValueError(f"{part} are more than {_MOST_ROWS:,} rows")
-        rows += range(int(low), int(high or low) + 1)
-    return tuple(rows)
-
-
-def _letters(letters: Mapping[Any, str]) -> Packed:
-    """A letter for each value."""
-    back = {letter: value for value, letter in letters.items()}
-    return Packed(
-        lambda values: "".join(letters[value] for value in values),
-        lambda text: tuple(back[letter] for letter in text),
-    )
-
-
 _YES_NO = {True: "1", False: "0", None: "-"}
 _STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
 
-Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
+Rows: TypeAlias = Annotated[tuple[int, ...], RANGES]
 
 
 class _OfTexts:
@@ -137,18 +106,18 @@ class Reading:
 
     certificate: str
     guarantee: bool
-    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    correct: Annotated[tuple[bool, ...], letters(_YES_NO)]
     radius: tuple[int | None, ...]
 
     @property
-    def counted(self) -> list[int]:
-        """The radii that count, -1 for a text that is wrong or not certified."""
+    def counted(self) -> list[int | None]:
+        """The radii that count; None for a text that is wrong or not certified."""
         pairs = zip(self.correct, self.radius, strict=True)
-        return [radius if correct and radius is not None else -1 for correct, radius in pairs]
+        return [radius if correct else None for correct, radius in pairs]
 
     def certified_at(self, changed: int) -> int:
         """Texts that are right and certified at so many changed words."""
-        return sum(radius >= changed for radius in self.counted)
+        return sum(radius is not None and radius >= changed for radius in self.counted)
 
     def median_interval(self) -> tuple[int | None, int | None] | None:
         """95 % interval of the median radius, by order statistics; None with too few texts.
@@ -164,7 +133,7 @@ class Reading:
             rank += 1
         if not rank:
             return None
-        ordered = sorted(self.counted)
+        ordered = sorted(-1 if radius is None else radius for radius in self.counted)
         low, high = ordered[rank - 1], ordered[texts - rank]
         return (None if low < 0 else low, None if high < 0 else high)
 
@@ -216,12 +185,22 @@ class Attacked(_OfTexts):
     attack: str
     victim: Mapping[str, Any] | None
     rows: Rows
-    statuses: Annotated[tuple[Status, ...], _letters(_STATUSES)]
+    statuses: Annotated[tuple[Status, ...], letters(_STATUSES)]
     words: tuple[int, ...]
     changed: tuple[int, ...]
     queries: tuple[int, ...]
-    confirmed: Annotated[tuple[bool | None, ...], _letters(_YES_NO)]
+    confirmed: Annotated[tuple[bool | None, ...], letters(_YES_NO)]
     expected: tuple[int | None, ...] = ()
+
+    @property
+    def clean(self) -> list[bool]:
+        """Whether each text was right before the attack."""
+        return [status != "skipped" for status in self.statuses]
+
+    @property
+    def robust(self) -> list[bool]:
+        """Whether each is right after it."""
+        return [status == "failed" for status in self.statuses]
 
 
 @dataclass(frozen=True)
@@ -233,7 +212,7 @@ class Predicted(_OfTexts):
     """
 
     rows: Rows
-    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    correct: Annotated[tuple[bool, ...], letters(_YES_NO)]
     vote_entropy: tuple[float, ...]
     score_entropy: tuple[float, ...] | None
     words: tuple[int, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
@@ -20,6 +20,7 @@ from ranmask.results.files import check_format
 
 _Record = TypeVar("_Record")
 _SPELT = {tuple: "a list", Mapping: "a table of names and values"}
+_MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
 _LONGEST = 60  # characters of a wrong value that a message shows
 
 
@@ -46,6 +47,40 @@ class Packed:
 
     pack: Callable[[Any], str]
     unpack: Callable[[str], tuple[Any, ...]]
+
+
+def _ranges(rows: Sequence[int]) -> str:
+    """Rows that follow each other by their first and last."""
+    found: list[list[int]] = []
+    for row in rows:
+        if found and row == found[-1][1] + 1:
+            found[-1][1] = row
+        else:
+            found.append([row, row])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def _from_ranges(text: str) -> tuple[int, ...]:
+    rows: list[int] = []
+    for part in text.split(",") if text else []:
+        low, _, high = part.partition("-")
+        if int(high or low) - int(low) > _MOST_ROWS:
+            raise ValueError(f"{part} are more than {_MOST_ROWS:,} rows")
+        rows += range(int(low), int(high or low) + 1)
+    return tuple(rows)
+
+
+RANGES = Packed(_ranges, _from_ranges)
+"""Rows as ``1-3,7``."""
+
+
+def letters(spelt: Mapping[Any, str]) -> Packed:
+    """A letter for each value."""
+    back = {letter: value for value, letter in spelt.items()}
+    return Packed(
+        lambda values: "".join(spelt[value] for value in values),
+        lambda text: tuple(back[letter] for letter in text),
+    )
 
 
 def read_object(path: Path, format: str = "", version: int = 0) -> JsonObject:

@@ -9,8 +9,8 @@ from ranmask.errors import DataError, OptionError
 from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import markdown
-from ranmask.paper.report.blocks import Bullets, Fold
-from ranmask.paper.report.counting import count_attacks, luck
+from ranmask.paper.report.blocks import Fold
+from ranmask.paper.report.counting import count_attacks, noise
 from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import certified, coverage, empirical, entropy, rates
@@ -197,9 +197,10 @@ def test_a_label_is_as_long_as_it_takes_and_the_sentence_says_all():
     [found] = experiments(runs)
     assert found.others[0].label == "all-mpnet-base-v2"
     section = certified.section(runs)
-    [beside] = tables(section.blocks, "What the votes prove, beside")
+    [beside] = tables(section.blocks, "What the votes prove under")
     assert beside.columns[-1].group == "all-mpnet-base-v2"
-    assert "**all-mpnet-base-v2, learning rate 5e-5**: over one masking rate" in text(section)
+    [mean] = tables(section.blocks, "Mean changes under other settings")
+    assert [row[0].text for row in mean.rows] == ["all-mpnet-base-v2, learning rate 5e-5"]
     [both] = experiments([*runs, run("certified", votes([1], 0.7, [2]), variant=MPNET)])
     assert [one.label for one in both.others] == [
         "all-mpnet-base-v2",
@@ -272,16 +273,16 @@ def test_other_settings_are_compared_over_the_same_texts():
         run("empirical", first, paper=AGNEWS),
         run("empirical", other, paper=AGNEWS, variant={"texts": 10}),
     ]
-    said = text(empirical.section(runs))
-    assert "higher in 1 and lower in 0 of 1 cell that both have, on average by +10.0 points" in said
-    assert "10.0 instead of 0.0" in said
+    shown = next(tables(empirical.section(runs).blocks, "Robust accuracy under other settings"))
+    changed = ["1", "1", "0", "+10.0", "1 of 1", "0.0 to 10.0: RanMASK-90% (vote) under TextFooler"]
+    assert rows(shown) == {"10 texts": changed}
     elsewhere = replace(other.result, rows=tuple(range(100, 110)))
     runs[1] = replace(runs[1], steps=(replace(other, result=elsewhere),))
     assert "What other settings change" not in text(empirical.section(runs))
 
 
-@pytest.mark.parametrize(("held", "by_luck"), [(46, False), (45, True)])
-def test_who_is_first_may_be_luck(held, by_luck):
+@pytest.mark.parametrize(("held", "significant"), [(46, True), (45, False)])
+def test_who_is_first_may_be_noise(held, significant):
     """Told of every method of the paper's table; its own first, a vote, has 40 of 100.
 
     The first 40 are right after both, so 6 heads of 6 tell them apart, 2/64, and 5 of 5 do not.
@@ -289,14 +290,22 @@ def test_who_is_first_may_be_luck(held, by_luck):
     methods = dict.fromkeys(published().empirical[AGNEWS].methods, 20)
     methods |= {"RanMASK-90% (vote)": 40, "Baseline": held}
     steps = [attacked(method, count, 100 - count) for method, count in methods.items()]
-    said = " ".join(text(empirical.section([run("empirical", *steps, paper=AGNEWS)])).split())
-    assert f"Baseline is first with {held}.0 %, and RanMASK-90% (vote), the paper's first" in said
-    assert ("40.0, which may be luck of the texts (p = .062)." in said) is by_luck
-    assert ("**Contradicts the paper.**" in said) is not by_luck
-    assert ("**Differs from the paper, perhaps by luck.**" in said) is by_luck
+    runs = [run("empirical", *steps, paper=AGNEWS)]
+    section = empirical.section(runs)
+    said = " ".join(text(section).split())
+    assert ("**Contradicts the paper.**" in said) is significant
+    assert (f"Baseline is the most robust ({held}.0 %); RanMASK-90% (vote)" in said) is significant
+    order = rows(next(tables(section.blocks, "Ranked by robust accuracy")))
+    assert order["most robust here"] == ["Baseline"]
+    lead = "yes" if significant else "not over RanMASK-90% (vote) (p = .062)"
+    assert order["is the lead here significant?"] == [lead]
+    [found] = empirical.in_short(experiments(runs)[0])
+    verdict = "contradicts the paper: another is first"
+    verdict = verdict if significant else "another is first, not significant (p = .062)"
+    assert found.verdict.startswith(f"{verdict}; rank")
 
 
-def test_luck_of_several_seeds_goes_by_the_mean_of_a_text():
+def test_significance_over_several_seeds_goes_by_the_mean_of_a_text():
     def seed(*right):
         statuses = tuple("failed" if one else "succeeded" for one in right)
         result = attacked("m", len(right), 0).result
@@ -304,10 +313,10 @@ def test_luck_of_several_seeds_goes_by_the_mean_of_a_text():
 
     first = [seed(*[1] * 8), seed(*[1] * 8)]
     second = [seed(*[1] * 8), seed(*[0] * 8)]  # 8 texts are half as often right: 2/256
-    assert not luck(first, second)
-    assert "p = .125" in luck([seed(*[1] * 4)], [seed(*[0] * 4)])
+    assert not noise(first, second)
+    assert noise([seed(*[1] * 4)], [seed(*[0] * 4)]) == "p = .125"
     elsewhere = replace(second[0], right={row + 100: True for row in range(8)})
-    assert luck(first, [elsewhere]) == "other texts"
+    assert noise(first, [elsewhere]) == "no texts in common"
 
 
 def test_attack_tables_have_means_of_seeds_and_other_configurations():
@@ -324,7 +333,7 @@ def test_attack_tables_have_means_of_seeds_and_other_configurations():
     assert found["PGD-10"][0] == "not run"
     assert not any("PGD-10," in name for name in found)  # nobody asked for it
     assert found["RanMASK-90% (vote), all-mpnet-base-v2"][3] == "\N{EN DASH}"
-    assert "Rows with ±: means of 3 seeds, and ± the sample standard dev" in whole.notes[0]
+    assert "Rows with ±: means of 3 seeds, with the sample standard dev" in whole.notes[0]
     detail = next(tables(section.blocks, "TextFooler"))
     by_name = {row[0].text: row for row in detail.rows}
     row = by_name["RanMASK-90% (vote)"]
@@ -332,10 +341,11 @@ def test_attack_tables_have_means_of_seeds_and_other_configurations():
     assert row[3] == Cell("60.0", interval="50.0 to 70.0, ± 10.0")
     assert row[4].text == "+4.9"  # the mean less the paper's 55.1
     assert by_name["Baseline"][3] == share_cell(20, 100, percent)
-    said = text(section)
-    assert "**all-mpnet-base-v2**: robust accuracy is higher in 1 and lower in 0 of 1 cell" in said
-    assert "over the same texts, of one seed beside the mean of 3; nearer" in said
-    assert "80.0 instead of 60.0" in said and "nearer to the paper's in 0 of 1" in said
+    [shown] = tables(section.blocks, "Robust accuracy under other settings")
+    assert shown.rows[0][0] == Cell("all-mpnet-base-v2", beside="seeds: 1; above: 3")
+    changed = ["1", "1", "0", "+20.0", "0 of 1"]
+    changed.append("60.0 to 80.0: RanMASK-90% (vote) under TextFooler")
+    assert rows(shown) == {"all-mpnet-base-v2": changed}
 
 
 def test_the_order_of_methods_is_that_of_their_means():
@@ -350,13 +360,13 @@ def test_the_order_of_methods_is_that_of_their_means():
         )
         for seed in (0, 1)
     ]
-    assert "3 of 3 pairs are in the paper's order, rank correlation 1.00" in text(
-        empirical.section(runs)
-    )
-    assert "rank correlation −.50" in text(empirical.section(runs[1:]))
+    for some, pairs, correlation in ((runs, "3 of 3", "1.00"), (runs[1:], "1 of 3", "−.50")):
+        found = rows(next(tables(empirical.section(some).blocks, "Ranked by robust accuracy")))
+        assert found["pairs in the paper's order"] == [pairs]
+        assert found["rank correlation"] == [correlation.replace("−", "\N{MINUS SIGN}")]
 
 
-def test_correlations_of_a_configuration_have_a_row_where_it_has_methods_enough():
+def test_correlations_of_a_configuration_have_a_column_where_it_has_methods_enough():
     methods = ["Baseline", "PGD-10", "FreeLB"]
     steps = [attacked(method, 10 + place, 80) for place, method in enumerate(methods)]
     runs = [
@@ -364,8 +374,9 @@ def test_correlations_of_a_configuration_have_a_row_where_it_has_methods_enough(
         run("empirical", *steps, paper=AGNEWS, variant=MPNET),
         run("empirical", *steps[:1], paper=AGNEWS, variant=MASKED),
     ]
-    found = next(tables(empirical.section(runs).blocks, "Rank correlation"))
-    assert [row[0].text for row in found.rows] == ["Title", "Title, all-mpnet-base-v2"]
+    found = next(tables(empirical.section(runs).blocks, "Ranked by robust accuracy"))
+    titles = [column.title for column in found.columns]
+    assert titles == ["", "TextFooler", "TextFooler, all-mpnet-base-v2"]
 
 
 def test_certified_tables_have_means_of_seeds():
@@ -380,10 +391,11 @@ def test_certified_tables_have_means_of_seeds():
     assert [cell.text for cell in row][2:4] == [".875", "1, 0"]
     assert row[2].interval == ".750 to 1.000" and row[3].interval == ""
     assert row[5].text == ".625"  # CR@1 of 1 and 1/4
-    assert proved.notes[0].startswith("2 seeds. Of several seeds: their mean")
+    [paper] = tables(section.blocks, "the paper's table")
+    assert paper.notes[0].startswith("2 seeds. Several seeds: their mean") and not proved.notes
     said = text(section)
-    assert "the median is the paper's at **0 of 1**" in said
-    assert "At 1 more it is in some seeds and not in others." in said
+    assert "the median radius equals the paper's at **0 of 1**" in said
+    assert "At 1 more it does in some seeds only." in said
     assert "Contradicts" not in said  # one seed has the paper's median
     alone = certified.section(runs[:1])
     assert "seed" not in text(alone)
@@ -395,21 +407,16 @@ def test_certified_configurations_stand_side_by_side():
         run("certified", votes([2, 2, None], 0.7, [3] * 3), paper=SST2, variant=MPNET),
     ]
     section = certified.section(runs)
-    [table] = tables(section.blocks, "beside the settings above")
+    [table] = tables(section.blocks, "What the votes prove under")
     assert [group for group, _ in table.groups] == ["", "as above", "all-mpnet-base-v2"]
     assert rows(table) == {"70 %": ["1.000", "1", "1.000", ".667", "2", ".667"]}
     again = run("certified", votes([1, 1, 1], 0.7, [2] * 3), paper=SST2, variant={"seed": 1})
-    [table] = tables(certified.section([*runs, again]).blocks, "beside the settings above")
+    [table] = tables(certified.section([*runs, again]).blocks, "What the votes prove under")
     titles = ["", "as above, 1 or 2 seeds", "all-mpnet-base-v2, 1 seed"]
     assert [group for group, _ in table.groups] == titles
-    [bullets] = [block for block in section.blocks if isinstance(block, Bullets)][1:]
-    said = "".join(span.text for span in bullets.items[0])
-    assert said == (
-        "all-mpnet-base-v2: over one masking rate that both have, accuracy differs by −.333 on "
-        "average, and the share certified at one word, where there is any, by −.333. The median "
-        "radius is larger at 1 of them and smaller at 0. Counted as the paper counts, it is the "
-        "paper's at 0 of 1."
-    )
+    [mean] = tables(section.blocks, "Mean changes under other settings")
+    minus = "\N{MINUS SIGN}.333"
+    assert rows(mean) == {"all-mpnet-base-v2": ["1", minus, minus, "1, 0", "0 of 1"]}
     folds = [block.title for block in section.blocks if isinstance(block, Fold)]
     assert "The tables of all-mpnet-base-v2" in folds
 
@@ -423,7 +430,7 @@ def test_rates_of_several_runs_are_averaged():
         )
         for seed, held in enumerate([40, 60])
     ]
-    [table] = tables(rates.section(runs).blocks)
+    [table] = tables(rates.section(runs).blocks, "Robust accuracy (Boa)")
     assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "40.0 to 60.0")
 
 

@@ -17,13 +17,13 @@ from ranmask.paper.run_data import Attacked, Reproduction, Step, Trained, model_
 SAME = "as in the paper"
 _MASKS = {"certified": "masks", "beta": "masks"}  # else as many as where a classifier is attacked
 _COMMANDS = (
-    (r"--longest (\d+)", "texts cut at {} tokens"),
-    (r"--most-queries (\d+)", "an attack asks at most {} times"),
+    (r"--longest (\d+)", "texts truncated at {} tokens"),
+    (r"--most-queries (\d+)", "at most {} queries per attack"),
     (
         r"attack .*--neighbours (\S+)",
-        "TextFooler's words from the table {} (paper: 50 neighbours by GloVe)",
+        "TextFooler's candidates from the table {} (paper: 50 neighbours by GloVe)",
     ),
-    (r"(--sentence-encoder) ", "attackers compare texts by another encoder than USE"),
+    (r"(--sentence-encoder) ", "sentence similarity by another encoder than USE"),
     (r"--attack-lm (\S+)", "BERT-Attack's language model {} (paper: BERT)"),
 )
 _PARTIAL = re.compile(r"of ([\d,]+) training rows \(partial\)")
@@ -41,12 +41,12 @@ class Finding:
     verdict: str = ""
 
 
-def verdict(faults: Sequence[str], perhaps: Sequence[str] = ()) -> list[Block]:
-    """What ours contradicts, set off; and where it only may, which is quieter."""
+def verdict(faults: Sequence[str], noise: Sequence[str] = ()) -> list[Block]:
+    """What ours contradicts, set off; and where the difference is not significant, quieter."""
     blocks = text("> **Contradicts the paper.** {said}", said=" ".join(faults)) if faults else []
-    if perhaps:
-        said = " ".join(perhaps)
-        blocks += text("**Differs from the paper, perhaps by luck.** {said}", said=said)
+    if noise:
+        said = " ".join(noise)
+        blocks += text("**Differs from the paper, within noise.** {said}", said=said)
     return blocks
 
 
@@ -69,7 +69,7 @@ def unlike(experiment: Experiment, base: str = "") -> list[Block]:
     unknown += _augmented(run)
     spans = prose("*Unlike the paper:* {said}.", said="; ".join(known)) if known else ()
     if unknown:
-        more = prose("*Of what it does not say:* {said}.", said="; ".join(unknown))
+        more = prose("*Where the paper says nothing:* {said}.", said="; ".join(unknown))
         spans = (*spans, *([Span(" ")] if spans else []), *more)
     quiet = [Paragraph(spans, "quiet")] if spans else []
     return [*quiet, *(Paragraph((Span(remark),), "quiet") for remark in run.remarks)]
@@ -88,7 +88,7 @@ def sizes(steps: Iterable[Step]) -> set[int]:
 
 def told_texts(stated: int, seem: int) -> str:
     """Of how many texts the paper says that its figures are, and of how many they seem to be."""
-    return f"{count(stated)}, by its figures {count(seem)}"
+    return f"{count(stated)}; {count(seem)} by its figures"
 
 
 def shortened(said: str) -> str:
@@ -119,7 +119,7 @@ def _settings(experiment: Experiment, base: str) -> Iterator[tuple[str, Any, Any
     training = stated["training"]
     most = f"at most {training['epochs']}"
     yield "epochs", _usual(run, "--epochs", int), most
-    yield "batches of", _usual(run, "--batch-size", int), training["batch_size"]
+    yield "batch size", _usual(run, "--batch-size", int), training["batch_size"]
     spelt = _power(training["learning_rate"])
     yield "learning rate", _usual(run, "--learning-rate", _power), spelt
 
@@ -143,7 +143,7 @@ def _said(run: Reproduction) -> Iterator[str]:
     half = [one for one in attacks if re.search(r"--dtype b?float16", one)]
     if half:
         some = "" if len(half) == len(attacks) else f" in {len(half)} of {len(attacks)} attacks"
-        yield f"victims computed in float16{some}"
+        yield f"victims in float16{some}"
     for rows, whole in sorted(
         {
             (one["rows"], found[1])

@@ -1,4 +1,4 @@
-"""Attacked texts counted as tables and charts show them, and how things are called there."""
+"""Attacked texts counted as tables and charts show them."""
 
 from __future__ import annotations
 
@@ -6,39 +6,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 from ranmask.evaluation.intervals import sign_test
 from ranmask.paper.paired_figures import LEVEL
 from ranmask.paper.report.experiments import Configuration
 from ranmask.paper.report.tables import interval, share
-from ranmask.paper.run_data import Attacked, Reading
-
-CERTIFICATES = {
-    "exact": "exact",
-    "ablation": "Levine–Feizi",
-    "ablation-runner-up": "Levine–Feizi, runner-up",
-    "paper": "paper, off-by-one removed",
-    "paper-as-printed": "paper, as printed",
-    "paper-estimated-beta": "paper, estimated beta",
-}
-ATTACKS = {
-    "textfooler": "TextFooler",
-    "bert-attack": "BERT-Attack",
-    "deepwordbug": "DeepWordBug",
-}
-CORPORA = {"agnews": "AGNEWS", "sst2": "SST2", "imdb": "IMDB", "snli": "SNLI"}
-
-
-def certificate_name(of: Reading, *, warned: bool = False) -> str:
-    """A certificate as a reader knows it; ``warned``: with a word where it guarantees nothing."""
-    warning = "" if of.guarantee or not warned else " (no guarantee)"
-    return CERTIFICATES.get(of.certificate, of.certificate) + warning
-
-
-def rate_name(rate: float | None, word: str = "") -> str:
-    """A masking rate in percent; None is a run that keeps a number of words instead."""
-    return "as run" if rate is None else f"{100 * float(rate):g} %{word}"
+from ranmask.paper.run_data import Attacked
 
 
 @dataclass(frozen=True)
@@ -84,19 +59,14 @@ class Attacks:
 
 def count_attacks(result: Attacked) -> Attacks:
     """Counts of one run."""
-    statuses = result.statuses
+    known = [status != "error" for status in result.statuses]
+    clean, right = (
+        dict(compress(zip(result.rows, some, strict=True), known))
+        for some in (result.clean, result.robust)
+    )
     fresh = result.confirmed if _draws_afresh(result.victim) else ()
     checked = [held for held in fresh if held is not None]
-    known = {
-        row: status for row, status in zip(result.rows, statuses, strict=True) if status != "error"
-    }
-    return Attacks(
-        clean={row: status != "skipped" for row, status in known.items()},
-        right={row: status == "failed" for row, status in known.items()},
-        rechecked=len(checked),
-        vanished=checked.count(False),
-        errors=statuses.count("error"),
-    )
+    return Attacks(clean, right, len(checked), checked.count(False), known.count(False))
 
 
 def attacks_by_seed(
@@ -111,21 +81,6 @@ def attacks_by_seed(
     return {place: tuple(seeds.values()) for place, seeds in found.items()}
 
 
-def robust_on_the_same_texts(
-    one: Configuration, other: Configuration, *keys: str
-) -> dict[tuple[str, ...], tuple[float, float]]:
-    """Mean robust accuracies of both, in percent, by places that both have.
-
-    Over the texts that all runs of a place have: those of others would compare badly.
-    """
-    first, second = (attacks_by_seed(configuration, *keys) for configuration in (one, other))
-    found = {}
-    for place in (place for place in first if place in second):
-        if rows := shared_texts([*first[place], *second[place]]):
-            found[place] = mean_robust(first[place], rows), mean_robust(second[place], rows)
-    return found
-
-
 def shared_texts(runs: Sequence[Attacks]) -> list[int]:
     """Rows that all have."""
     return sorted(set.intersection(*(set(one.right) for one in runs))) if runs else []
@@ -138,26 +93,21 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
     return mean_robust(seeds), 100 * low, 100 * high
 
 
-def luck(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
-    """Why the better of two may not be better; nothing where a sign test tells them apart.
+def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
+    """The p value of a difference that is not significant, ``p = .062``; else nothing.
 
-    Over the texts that all runs have, by each text's mean over the seeds; of one seed this is
-    McNemar's test.
+    A sign test over the texts that all runs have, by each text's mean over the seeds; of one seed
+    this is McNemar's test.
     """
     rows = shared_texts([*first, *second])
     if not rows:
-        return "other texts"
+        return "no texts in common"
     means = [
         [statistics.fmean(one.right[row] for one in side) for row in rows]
         for side in (first, second)
     ]
     chance = sign_test(*means).p_value
     return "" if chance <= LEVEL else f"p = {share(chance)}"
-
-
-def maybe_luck(of: str) -> str:
-    """What is added to a difference that may be `luck`."""
-    return f", which may be luck of the texts ({of})" if of else ""
 
 
 def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.report.axes import Axis, percent_axis, share_axis, words_axis
 from ranmask.paper.report.charts import Plot, Point, Series
-from ranmask.paper.report.counting import certificate_name, rate_name
+from ranmask.paper.report.names import certificate_name, rate_name
 from ranmask.paper.report.tables import share
 from ranmask.paper.run_data import Certified
 
@@ -73,7 +73,7 @@ def by_length(rate: float | None, result: Certified) -> Plot:
     right, proved, ticks = [], [], []
     for place, (least, most) in enumerate(length_bins(result.words)):
         inside = [text for text in texts if least <= text[0] <= most]
-        certified = sum(radius >= 1 for _, _, radius in inside)
+        certified = sum(radius is not None and radius >= 1 for _, _, radius in inside)
         right.append(_point(place - 0.06, sum(text[1] for text in inside), len(inside)))
         proved.append(_point(place + 0.06, certified, len(inside)))
         ticks.append((float(place), str(least) if least == most else f"{least}–{most}"))

@@ -105,6 +105,11 @@ def share(value: Number, digits: int = 3) -> str:
     return sign + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
+def signed_share(value: Number) -> str:
+    """A difference of shares: ``+.010``."""
+    return ("+" if value > 0 else "") + share(value)
+
+
 def percent(value: Number, digits: int = 1) -> str:
     """A share in percent, without the sign: ``55.1``."""
     return f"{100 * float(value):.{digits}f}"
@@ -162,9 +167,8 @@ def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share
 
 
 SPREAD = (
-    "Of several seeds: their mean; beside it, where they differ, the least and the largest value, "
-    "and from three on ± their sample standard deviation, which say nothing of other texts. Of one "
-    "seed: its 95 % interval over texts."
+    "Several seeds: their mean, with the range and, from three on, ± the sample standard "
+    "deviation, over seeds and not over texts. One seed: with the 95 % interval over texts."
 )
 """What stands beside the figures of `seeds_cell`."""
 

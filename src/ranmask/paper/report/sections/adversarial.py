@@ -12,9 +12,9 @@ from ranmask.paper.report.tables import Cell, quiet, table
 from ranmask.paper.run_data import Adversarial, Reproduction
 
 _INTRODUCTION = """
-    What certificates are against: a few letters or words are changed, and the label is another.
-    The paper's examples are of a BERT, positive and then negative; ours, on sentences of our own,
-    of the encoder of `reviews`, read plainly, which then says the other of its two labels.
+    What certificates defend against: a few changed characters or words flip the label. The paper's
+    examples fool a BERT, from positive to negative. Ours fool the encoder of `reviews` without
+    smoothing, on sentences of our own.
     """
 _LETTERS, _WORDS = "deepwordbug", "textfooler"
 
@@ -43,8 +43,8 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     for sentence, cells in found.items():
         changed = [cells.get(attack, quiet("not run")) for attack in (_LETTERS, _WORDS)]
         rows.append(("ours", sentence, *changed))
-    titles = ["<whose", "<sentence", "<letters changed", "<words changed"]
-    shown = table("Sentences, and what makes their label another", titles, rows)
+    titles = ["<whose", "<sentence", "<characters changed", "<words changed"]
+    shown = table("Sentences, and changes that flip their label", titles, rows)
     return Section("Adversarial examples", "adversarial", [*text(_INTRODUCTION), shown])
 
 
@@ -53,10 +53,10 @@ def in_short(experiment: Experiment) -> list[Finding]:
     found = []
     for _, step, result in experiment.main.finished(Adversarial):
         fell = sum(line["status"] == "succeeded" for line in result.lines)
-        what = {_LETTERS: "letters", _WORDS: "words"}.get(str(step.place.get("attack")), "")
+        what = {_LETTERS: "characters", _WORDS: "words"}.get(str(step.place.get("attack")), "")
         ours = f"{fell} of {len(result.lines)} sentences of our own"
         paper = f"{len(published().adversarial)} sentences shown"
-        found.append(Finding(f"another label by changed {what}", ours, paper, SAME if fell else ""))
+        found.append(Finding(f"label flipped by changed {what}", ours, paper, SAME if fell else ""))
     return found
 
 

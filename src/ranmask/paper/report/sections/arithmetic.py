@@ -9,8 +9,8 @@ from ranmask.paper.headlines import recomputed
 from ranmask.paper.published import inconsistent_cells
 from ranmask.paper.report.beside import SAME, Finding
 from ranmask.paper.report.blocks import Block, Bullets, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Experiment
+from ranmask.paper.report.names import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.tables import Cell, Table, difference, quiet, share, table
 from ranmask.paper.risk import EXPLANATION, RiskTable, risk_table
 from ranmask.paper.run_data import Reproduction
@@ -22,8 +22,8 @@ _RISK = """
     length:
     """
 _HEADLINES = """
-    Each average in the paper's text, computed again from its own tables. No result of ours is
-    used. **{agreeing} of {all}** come out again, to within .01.
+    Each average in the paper's text, recomputed from its own tables. No result of ours is used.
+    **{agreeing} of {all}** agree to within .01.
     """
 
 
@@ -81,8 +81,8 @@ def in_short(experiment: Experiment) -> list[Finding]:
         figures = recomputed()
         agreeing = sum(figure.agrees for figure in figures)
         said = SAME if agreeing == len(figures) else f"all but {len(figures) - agreeing}"
-        ours = f"{agreeing} of {len(figures)} come out again"
-        return [Finding("averages in the text, from its own tables", ours, "", said)]
+        ours = f"{agreeing} of {len(figures)} agree"
+        return [Finding("averages in the text, recomputed from its tables", ours, "", said)]
     if experiment.run.name == "risk-probability":
         return [
             Finding(

@@ -12,8 +12,8 @@ from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten,
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, Series, lines
-from ranmask.paper.report.counting import CORPORA, rate_name
 from ranmask.paper.report.experiments import Experiment, experiments, variant_label
+from ranmask.paper.report.names import CORPORA, corpus_name, rate_name
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
 
@@ -40,7 +40,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
             first = run is experiment.run
             beside = "" if first else f", {variant_label(run)}"
             for corpus, rates in by_corpus.items():
-                blocks.append(Heading(f"{CORPORA.get(corpus, corpus)}{beside}"))
+                blocks.append(Heading(f"{corpus_name(corpus)}{beside}"))
                 blocks += unlike(experiment) if first else []
                 blocks += _corpus(run.folder_name, corpus, rates)
     return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
@@ -60,19 +60,19 @@ def in_short(experiment: Experiment) -> list[Finding]:
     """The largest divergence, and the largest gap that it hides."""
     found = []
     for corpus, rates in results(experiment.run).items():
-        name = CORPORA.get(corpus, corpus)
+        name = corpus_name(corpus)
         gap = max(map(largest_gap, rates.values()))
         bound = published().beta["below"].get(corpus)
         lines = [line for result in rates.values() if (line := divergence_line(result))]
         if bound is not None and lines:
             most, changed = _most(lines)
-            said = SAME if most < bound else f"above it, at {_words(changed)}"
+            said = SAME if most < bound else f"contradicts the paper: above it at {_words(changed)}"
             paper = f"below {_scientific(bound, 2)}"
-            what = f"{name}: largest divergence of β and p_c, nats"
+            what = f"{name}: largest divergence of β from p_c, nats"
             found.append(Finding(what, _scientific(most), paper, said))
-        what = f"{name}: largest β − p_c, positions chosen"
-        hidden = "what a divergence over texts hides" if bound is not None else ""
-        found.append(Finding(what, share(gap), "taken for 0" if hidden else "", hidden))
+        what = f"{name}: largest β − p_c at chosen positions"
+        hidden = "hidden by a divergence over texts" if bound is not None else ""
+        found.append(Finding(what, share(gap), "assumed 0" if hidden else "", hidden))
     return found
 
 

@@ -9,16 +9,16 @@ from typing import Any
 from ranmask.paper.published import published
 from ranmask.paper.report.beside import count, from_to, shortened, sizes, told_texts
 from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
+from ranmask.paper.report.names import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.tables import Cell, quiet, table
 from ranmask.paper.run_data import Reproduction, Step, model_name
 
 _INTRODUCTION = """
-    The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
-    a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled:
-    {measured} measured, {computed} computed again from the paper's own numbers. Bold: fewer cells
-    than the paper has, or fewer texts or seeds in some of them.
+    A cell is a figure that the paper prints or describes: a method under an attack, a masking
+    rate, or a single number. **{done} of {cells}** are filled: {measured} measured, {computed}
+    recomputed from the paper's own numbers. Bold: fewer cells than the paper, or fewer texts or
+    seeds in some of them.
     """
 
 
@@ -63,16 +63,16 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     blocks: list[Block] = [*text(_INTRODUCTION, **total(found))]
     blocks.append(
         table(
-            "The paper's tables and figures, and what of them is here",
-            ["<of the paper", "filled", "texts", "seeds", "<base, and other settings"],
+            "Coverage of the paper's tables and figures",
+            ["<table or figure", "filled", "<texts", "<seeds", "<base model, and other settings"],
             [_row(one) for one in found],
         )
     )
     left = [line for one in found for line in _open(one)]
     if left:
-        heading = Paragraph(prose("**Open**, and why:"))
+        heading = Paragraph(prose("**Not filled**, and why:"))
         blocks += [heading, Bullets([(Span(line),) for line in left])]
-    return Section("What is done, and what is not", "coverage", blocks)
+    return Section("Coverage", "coverage", blocks)
 
 
 def total(found: Iterable[Covered]) -> dict[str, int]:
@@ -205,7 +205,7 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         why = {name: reason for name, reason in reasons.items() if reason}
         return Covered(title, base, mine, filled, texts=texts, seem=seem, seeds=seeds, why=why)
 
-    kinds = {"letters": "deepwordbug", "words": "textfooler"}
+    kinds = {"characters": "deepwordbug", "words": "textfooler"}
     examples = {f"examples with {what} changed": {"attack": by} for what, by in kinds.items()}
     sentences = len(published().adversarial)
     yield made("Adversarial examples", "BERT", of("adversarial"), examples, sentences)

@@ -26,9 +26,9 @@ from ranmask.paper.run_data import Predicted, Reproduction
 
 _NORMAL = 1.96  # standard errors on either side of a mean: 95 % where there are many texts
 _INTRODUCTION = """
-    Entropy says how undecided a vote is: 0 where all copies agree. A sharp vote gives an attacker
-    who watches scores nothing to follow, so it looks robust in a search without being so. The
-    paper gives averages in a footnote.
+    Entropy says how undecided a vote is: 0 where all copies agree. A vote of low entropy gives a
+    score-based attack no signal to follow, so it looks robust without being so. The paper gives
+    averages in a footnote.
     """
 
 
@@ -39,7 +39,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     for experiment in chosen:
         blocks += [*unlike(experiment), _table(experiment)]
         blocks += verdict(_faults(_results(experiment.main)))
-    return Section("How sharp the votes are", "entropy", blocks) if chosen else None
+    return Section("Vote entropy", "entropy", blocks) if chosen else None
 
 
 def in_short(experiment: Experiment) -> list[Finding]:
@@ -51,10 +51,10 @@ def in_short(experiment: Experiment) -> list[Finding]:
     swapped = [f"{duller} before {sharper}" for sharper, duller in _swapped(ours)]
     return [
         Finding(
-            f"entropy of votes, sharpest first in the paper: {', '.join(shown)}",
+            f"vote entropy, lowest first in the paper: {', '.join(shown)}",
             ", ".join(share(_mean_entropy(ours[method])) for method in shown),
             ", ".join(share(paper[method]) for method in shown),
-            f"in its order but for {', '.join(swapped)}" if swapped else SAME,
+            f"contradicts the paper: {', '.join(swapped)}" if swapped else SAME,
         )
     ]
 
@@ -75,11 +75,11 @@ def _swapped(ours: Mapping[str, Sequence[Predicted]]) -> list[tuple[str, str]]:
 
 
 def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
-    """What of the paper's order is the other way round."""
+    """Where the paper's order is reversed."""
     return [
-        f"The votes of {sharper} are less sharp than those of {duller} "
+        f"{sharper} has a higher vote entropy than {duller} "
         f"({share(_mean_entropy(ours[sharper]))} against {share(_mean_entropy(ours[duller]))}); in "
-        "the paper they are sharper."
+        "the paper it is lower."
         for sharper, duller in _swapped(ours)
     ]
 
@@ -113,8 +113,8 @@ def _table(experiment: Experiment) -> Table:
             for name, (method, seeds) in rows.items()
         ],
         [
-            "The paper does not say which of the two it averages. Beside means: plus and minus "
-            "1.96 standard errors; of the accuracy, the 95 % interval.",
+            "The paper does not say which of the two it averages. Intervals: of means ± 1.96 "
+            "standard errors, of the accuracy 95 %.",
             *([SPREAD] if several else []),
         ],
     )

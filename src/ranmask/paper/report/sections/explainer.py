@@ -22,31 +22,30 @@ from ranmask.words import split
 _COPIES = 6
 _SENTENCES = 4
 _IDEA = """
-    A smoothed classifier does not read a text once. It makes many **copies**, hides some of the
-    words of each, asks the model about every copy, and takes a **vote**. A certificate is what
-    follows from the votes: a number of words, the **radius**. *Change so many words, any of them,
-    to anything, and the label stays.* The attacker may know the model, the copies and the votes.
+    A smoothed classifier makes many **copies** of a text, hides some words of each, asks the base
+    model about every copy, and takes the majority **vote**. From the votes follows a certificate: a
+    number of words, the **radius**. *Change that many words, any of them, to anything, and the
+    label stays.* The attacker may know the model, the copies and the votes.
     """
 _VOTING = """
-    ### How hidden copies vote
+    ### How masked copies vote
     """
 _PROOF = """
     ### Why a few changed words are not enough
 
-    1. Which words a copy hides depends on the *number* of words only. Whoever changes words cannot
-       choose other copies.
-    1. A copy that shows none of the changed words is the very same copy as before. It votes as
-       before.
-    1. So changing some words can turn only the votes of copies that show one of them. With {kept}
-       of {words} words visible, that is a share of about {met} for one word.
-    1. Count. Give all those votes to the strongest rival. If the label still wins, whichever words
-       were meant, no change of so many words can move it.
+    1. Which words a copy hides depends on the *number* of words only. An attacker who replaces
+       words cannot change that.
+    1. A copy that shows none of the changed words is the same as before, and votes as before.
+    1. So changed words can flip only the votes of copies that show one of them. With {kept} of
+       {words} words visible, that is a share of about {met} for one word.
+    1. Give all those votes to the strongest rival. If the label still wins, whichever words are
+       chosen, no change of that many words can flip it.
     """
 _CRITICAL = """
-    ### On which words a label hangs
+    ### The critical words of a label
 
-    Marked words are a worst choice: change **all** of them, and the label could fall. Change any
-    one fewer, whichever they are, and it cannot.
+    Marked words are a worst case: change **all** of them, and the label could flip. Change any one
+    fewer, whichever they are, and it cannot.
     """
 _LIMITS = {
     "substitutions": " It covers words replaced one for one, not words added or left out.",
@@ -248,8 +247,8 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
         if votes
     ]
     about = (
-        f"{len(copies)} of its {line['masks']:,} copies, and how each votes. Grey: hidden. Below "
-        "them all are counted."
+        f"{len(copies)} of the {line['masks']:,} copies, with their votes. Grey: hidden. Below: "
+        "all votes."
     )
     radius = line["radius"]
     said = "{votes} of {masks} copies say *{label}*."
@@ -291,7 +290,7 @@ def _sentence(line: Mapping[str, Any]) -> Example:
     elif not critical:
         said = "*{label}*, radius {radius}."
     else:
-        said = """*{label}*, radius {radius}: change these {these} words and the label could fall;
+        said = """*{label}*, radius {radius}: change these {these} words and the label could flip;
             any {any} cannot do it."""
     these, most = (radius or 0) + 1, _number_of_words(radius)
     verdict = prose(said, label=line["label"], radius=radius, these=these, any=most)

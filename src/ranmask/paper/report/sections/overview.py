@@ -16,8 +16,17 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.certified_runs import (
+    AS_PRINTED,
+    Figures,
+    best_rate,
+    figures,
+    medians,
+    results_by_rate,
+)
 from ranmask.paper.report.experiments import Experiment, experiments
+from ranmask.paper.report.methods import measured, ranking
+from ranmask.paper.report.names import attack_name, corpus_name, rate_name
 from ranmask.paper.report.sections import (
     adversarial,
     arithmetic,
@@ -41,13 +50,11 @@ _IN_SHORT: dict[Kind, Callable[[Experiment], list[Finding]]] = {
     "adversarial": adversarial.in_short,
 }
 _SPREAD = (
-    "Robust accuracies in percent: of several seeds the mean ± their sample standard deviation, of "
-    "one its 95 % interval over texts."
+    "Robust accuracies in percent: with several seeds the mean ± sample standard deviation, with "
+    "one the 95 % interval over texts. Significant: p ≤ .05 in a paired sign test."
 )
-_RANKED = (
-    "Where the paper has a table, only its methods are ranked, over the texts that all of them met."
-)
-_SETTINGS = "Settings, texts and seeds stand beside each table below."
+_RANKED = "Ranked are the methods of the paper's table, over the texts that all of them met."
+_SETTINGS = "Settings, texts and seeds are given with each table below."
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
     figures say little; look at the intervals.
@@ -61,7 +68,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section:
     # One run of nothing in the paper is told by its strip.
     blocks += _table(found) if len(found) > 1 or any(one.run.paper for one in found) else []
     blocks += text(_SMOKE) if any(one.run.size == "smoke" for one in found) else []
-    return Section("The results in short", "overview", blocks)
+    return Section("Results in short", "overview", blocks)
 
 
 def _strip(experiment: Experiment) -> list[Block]:
@@ -82,7 +89,7 @@ def _table(found: Sequence[Experiment]) -> list[Block]:
             beside = (finding.paper, finding.verdict) if whole else ()
             rows.append((title, finding.what, finding.ours, *beside))
             title = ""  # once
-    titles = ["<of", "<what", "<ours", *(["<the paper", "<verdict"] if whole else [])]
+    titles = ["<experiment", "<figure", "<ours", *(["<paper", "<verdict"] if whole else [])]
     attacked = [one.run.paper for one in found if one.run.kind == "empirical"]
     said = [
         *([_SPREAD] if attacked else []),
@@ -115,7 +122,7 @@ def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
         )
     return prose(
         """The RanMASK paper, run again with ranmask: {done} of the {cells} cells of its tables and
-        figures, each beside the paper's, and every radius beside what is proved.""",
+        figures, each beside the paper's, and every radius beside what can be proved.""",
         **total,
     )
 
@@ -137,7 +144,7 @@ def _tiles(experiment: Experiment) -> list[Tile]:
             Tile(
                 share(max(betas.largest_gap(result) for result in by_rate.values())),
                 "largest β − p_c found",
-                CORPORA.get(corpus, corpus),
+                corpus_name(corpus),
             )
             for corpus, by_rate in betas.results(run).items()
         ]
@@ -145,12 +152,12 @@ def _tiles(experiment: Experiment) -> list[Tile]:
 
 
 def _certified_tiles(experiment: Experiment) -> list[Tile]:
-    results = certified.results_by_rate(experiment.main)
+    results = results_by_rate(experiment.main)
     if not results:
         return []
-    rate = certified.best_rate(results)
+    rate = best_rate(results)
     seeds = results[rate]
-    exact = certified.figures(seeds)
+    exact = figures(seeds)
     ends = exact[0][0].median_interval() if len(seeds) == 1 else None
     spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
     where = "" if rate is None and len(results) == 1 else f", {rate_name(rate, ' masked')}"
@@ -162,18 +169,18 @@ def _certified_tiles(experiment: Experiment) -> list[Tile]:
             [(of.certified_at(1), one.texts) for of, one in exact], "of texts certified at 1 word"
         ),
     ]
-    printed = certified.figures(seeds, "paper-as-printed")
+    printed = figures(seeds, AS_PRINTED)
     if printed:
-        label = "claimed by the paper's way of counting"
+        label = "claimed when counted as in the paper"
         tiles.append(_median_tile(printed, label, "no guarantee"))
     return tiles
 
 
-def _median_tile(found: certified.Figures, label: str, note: str) -> Tile:
-    medians = certified.medians(found)
-    words = "word" if medians == "1" else "words"
+def _median_tile(found: Figures, label: str, note: str) -> Tile:
+    radii = medians(found)
+    words = "word" if radii == "1" else "words"
     seeds = f"{len(found)} seeds" if len(found) > 1 else ""
-    return Tile(medians, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
+    return Tile(radii, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
 
 
 def _worth(result: Certified) -> str:
@@ -188,19 +195,18 @@ def _worth(result: Certified) -> str:
 
 def _empirical_tiles(experiment: Experiment) -> list[Tile]:
     tiles = []
-    for attack, rows in empirical.measured(experiment).items():
-        ran = empirical.ranked(rows)
-        if not empirical.complete(rows):
+    for attack, rows in measured(experiment).items():
+        one = ranking(rows)
+        if one is None or one.missing:
             continue  # the best of some is not the best
-        best = max(ran, key=lambda row: row.robust or 0.0, default=None)
-        if best is None:
-            continue
-        as_good = sum(row.robust == best.robust for row in ran) - 1
+        best = next(row for row in one.rows if row.method == one.leaders[0])
+        as_good = len(one.leaders) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
-        label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
+        ran = len(one.rows)
+        label = "robust accuracy under" if ran == 1 else f"best of {ran} methods under"
         cell = seeds_cell([(one.held, one.texts) for one in best.counts], percent)
         note = f"{method}; {_spread(cell, len(best.counts))}"
-        tiles.append(Tile(f"{cell.text} %", f"{label} {ATTACKS.get(attack, attack)}", note))
+        tiles.append(Tile(f"{cell.text} %", f"{label} {attack_name(attack)}", note))
     return tiles
 
 
@@ -212,5 +218,5 @@ def _share_tile(parts: Sequence[tuple[int, int]], label: str) -> Tile:
 def _spread(cell: Cell, seeds: int) -> str:
     """What stands beside a share: its interval, or the spread of its seeds."""
     if seeds > 1:
-        return f"{seeds} seeds: {cell.interval or 'all alike'}"
+        return f"{seeds} seeds: {cell.interval or 'all equal'}"
     return f"95 %: {cell.interval}" if cell.interval else ""

@@ -8,8 +8,8 @@ from typing import Any
 
 from ranmask.paper.report.beside import shortened
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import ATTACKS
 from ranmask.paper.report.experiments import experiments, variant_label
+from ranmask.paper.report.names import attack_name
 from ranmask.paper.report.tables import Cell, Table, table
 from ranmask.paper.run_data import Adversarial, Attacked, Examples, Reproduction, Step, Trained
 
@@ -80,7 +80,7 @@ def _notes(run: Reproduction) -> Iterator[str]:
             yield f"{what} {_source(source)}"
         asked = str(step.place.get("attack", ""))
         if isinstance(step.result, Attacked) and asked and step.result.attack != asked:
-            yield f"{ATTACKS.get(asked, asked)} was run as {step.result.attack}"
+            yield f"{attack_name(asked)} was run as {step.result.attack}"
 
 
 def _source(source: Mapping[str, Any]) -> str:

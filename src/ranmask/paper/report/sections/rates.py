@@ -12,25 +12,23 @@ from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, lines
 from ranmask.paper.report.counting import (
-    ATTACKS,
     Attacks,
     attacks_by_seed,
-    luck,
-    maybe_luck,
     mean_robust,
-    rate_name,
+    noise,
     robust_accuracy,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
-from ranmask.paper.report.tables import NOT_RUN, NOTHING, SPREAD, percent, seeds_cell, table
+from ranmask.paper.report.names import ATTACKS, attack_name, rate_name
+from ranmask.paper.report.tables import NOT_RUN, NOTHING, SPREAD, Cell, percent, seeds_cell, table
 from ranmask.paper.run_data import Reproduction
 
 Lines: TypeAlias = dict[tuple[str, str], dict[float, tuple[Attacks, ...]]]
 """Counts by ensemble and attack, then by masking rate, one for each seed."""
 
-_ENSEMBLES = {"logit": "Logits summed", "vote": "Majority vote"}
+_ENSEMBLES = {"logit": "Summed logits", "vote": "Majority vote"}
 _INTRODUCTION = """
-    The paper varies the masking rate on AGNEWS and finds two shapes. With summed logits, robust
+    The paper varies the masking rate on AG News and finds two shapes. With summed logits, robust
     accuracy rises with the rate and jumps at the end. With votes it is high at very small rates,
     falls, and rises again: at a small rate nearly all copies vote alike, and the attacker, who
     climbs the scores, has nothing to climb.
@@ -66,7 +64,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
     asked = {attack for _, attack in found}
     attacks = [attack for attack in ATTACKS if attack in asked]
     attacks += sorted(asked - set(attacks))
-    names = {attack: ATTACKS.get(attack, attack) for attack in attacks}
+    names = {attack: attack_name(attack) for attack in attacks}
     charts = [
         Plot(
             title=title,
@@ -87,10 +85,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
         for ensemble, title in ensembles.items()
     ]
     seeds = max(len(counted) for line in found.values() for counted in line.values())
-    averaged = (
-        f"Runs with different seeds, {seeds} at most, are averaged; the intervals know that they "
-        "share their texts. "
-    )
+    averaged = f"Up to {seeds} seeds are averaged; the intervals allow for their shared texts. "
     caption = prose(
         """Robust accuracy against the masking rate. Bars are 95 % intervals over texts. {seeds}The
         paper prints its figure without numbers.""",
@@ -117,7 +112,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
         [SPREAD] if seeds > 1 else [],
     )
     return [
-        *verdict(*_faults(found)),
+        *_compared(found),
         Picture(configuration.first.folder_name, charts, caption),
         Fold("The figures", [figures]),
     ]
@@ -125,12 +120,16 @@ def _configuration(configuration: Configuration) -> list[Block]:
 
 @dataclass(frozen=True)
 class _Peak:
-    """Where a curve is highest, and what it has there and at the paper's peak, the last rate."""
+    """Where a curve is highest, and what it has there and at the paper's peak, the last rate.
+
+    ``noise``: the p value of that difference where it is not significant.
+    """
 
     rate: float
     here: float
     last: float
-    luck: str
+    elsewhere: bool
+    noise: str
 
 
 def _peaks(found: Lines) -> dict[tuple[str, str], _Peak]:
@@ -141,8 +140,8 @@ def _peaks(found: Lines) -> dict[tuple[str, str], _Peak]:
         if last in line:
             robust = {rate: mean_robust(counted) for rate, counted in line.items()}
             peak = max(robust, key=lambda rate: (robust[rate], rate))
-            perhaps = luck(line[peak], line[last]) if peak != last else ""
-            peaks[key] = _Peak(peak, robust[peak], robust[last], perhaps)
+            close = noise(line[peak], line[last]) if peak != last else ""
+            peaks[key] = _Peak(peak, robust[peak], robust[last], peak != last, close)
     return peaks
 
 
@@ -152,7 +151,7 @@ def in_short(experiment: Experiment) -> list[Finding]:
     found = []
     for ensemble, name in _ENSEMBLES.items():
         peaks = {
-            ATTACKS.get(attack, attack): peak
+            attack_name(attack): peak
             for (key, attack), peak in _peaks(counts(experiment.main)).items()
             if key == ensemble
         }
@@ -160,41 +159,56 @@ def in_short(experiment: Experiment) -> list[Finding]:
             continue
         rates = {rate_name(peak.rate) for peak in peaks.values()}
         ours = ", ".join(f"{rate_name(peak.rate)} ({attack})" for attack, peak in peaks.items())
-        elsewhere = [peak for peak in peaks.values() if peak.rate != last]
+        elsewhere = [peak for peak in peaks.values() if peak.elsewhere]
+        sure = sum(not peak.noise for peak in elsewhere)
         said = SAME
         if elsewhere:
-            said = f"elsewhere in {len(elsewhere)} of {len(peaks)}"
-            said += ", perhaps by luck" if all(peak.luck for peak in elsewhere) else ""
+            said = f"{'contradicts the paper: ' if sure else ''}other rate in {len(elsewhere)} of "
+            said += f"{len(peaks)} attacks, significant in {sure}"
         ours = f"{min(rates)} (all attacks)" if len(rates) == 1 < len(peaks) else ours
-        what = f"{name.lower()}: most robust when masked"
+        what = f"{name.lower()}: most robust masking rate"
         found.append(Finding(what, ours, rate_name(last), said))
     return found
 
 
-def _faults(found: Lines) -> tuple[list[str], list[str]]:
-    """Curves that have their peak elsewhere than the paper's, which all have it at the end.
-
-    First those that are more than luck.
-    """
-    sure: list[str] = []
-    perhaps: list[str] = []
-    last = max(published().rates["named"]) / 100
-    for (ensemble, attack), peak in _peaks(found).items():
-        if peak.rate != last:
-            name = f"{_ENSEMBLES.get(ensemble, ensemble)}, {ATTACKS.get(attack, attack)}"
-            (perhaps if peak.luck else sure).append(
-                f"{name}: the paper's peak is at {rate_name(last)} masked, ours at "
-                f"{rate_name(peak.rate)} ({peak.here:.1f} against {peak.last:.1f}"
-                f"{maybe_luck(peak.luck)}); "
-                f"{_end(found[ensemble, attack])}."
-            )
-    return sure, perhaps
+def _compared(found: Lines) -> list[Block]:
+    """Where our curves have their peaks; the paper's all have it at the last rate."""
+    last = rate_name(max(published().rates["named"]) / 100)
+    peaks = _peaks(found)
+    if not peaks:
+        return []
+    sure = [name for name, peak in peaks.items() if peak.elsewhere and not peak.noise]
+    said = (
+        f"Its curves all peak at {last} masked; {len(sure)} of our {len(peaks)} are significantly "
+        "higher elsewhere."
+    )
+    rows: list[Sequence[Cell | str]] = [
+        (
+            f"{_ENSEMBLES.get(ensemble, ensemble)}, {attack_name(attack)}",
+            Cell(rate_name(peak.rate), strong=(ensemble, attack) in sure),
+            f"{peak.here:.1f}",
+            f"{peak.last:.1f}",
+            (peak.noise or "yes") if peak.elsewhere else NOTHING,
+            _end(found[ensemble, attack]),
+        )
+        for (ensemble, attack), peak in sorted(peaks.items(), key=lambda pair: pair[0][0])
+    ]
+    titles = [
+        *("<curve", "our peak", "Boa there"),
+        *(f"Boa at {last}", "<significant?", "<at the end ours"),
+    ]
+    return [
+        *verdict([said] if sure else []),
+        table("Where robust accuracy peaks", titles, rows),
+    ]
 
 
 def _end(line: Mapping[float, tuple[Attacks, ...]]) -> str:
     """How a curve goes on over its last two rates."""
+    if len(line) < 2:
+        return ""
     *_, before, last = sorted(line)
     first, second = (f"{mean_robust(line[rate]):.1f}" for rate in (before, last))
     ends = "rises" if float(second) > float(first) else "falls"
     ends = "stays" if first == second else ends
-    return f"at the end ours {ends}, from {first} at {rate_name(before)} to {second}"
+    return f"{ends}, from {first} at {rate_name(before)}"
