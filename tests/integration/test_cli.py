@@ -357,7 +357,7 @@ class TestUsage:
             (["train", "--epochs", "2.0", "--data", "x", "--output", "o"], 2, "--epochs: '2.0'"),
             (["certify", "-m", FAKE, "--input", "-absent.txt"], 1, "-absent.txt"),
             (["certify", "-m", FAKE, "--keep", "1", "--threat", "edits", "a"], 2, "--threat edits"),
-            (["certify", "--split", "test", "a"], 2, "go with --data"),
+            (["certify", "--split", "test", "a"], 2, "goes with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
             (["certify", "-m", FAKE, "--sampling", "fresh", "a"], 2, "Unknown option"),

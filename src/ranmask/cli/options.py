@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import tempfile
@@ -243,7 +244,7 @@ class LmOption(Checked, group="Smoothing"):
 def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
     """The rows of what was given: texts, a file or a corpus; exactly one of them.
 
-    ``attacked``: a file must have labels, and perhaps its first rows only are wanted.
+    ``attacked``: a file must have labels, and the caller takes its first rows.
     """
     from ranmask.data.rows import Columns, Row, RowSource, file_rows
 
@@ -254,13 +255,21 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
         raise OptionError(
             "give texts, or a file with --input, or a corpus with --data: one of them"
         )
+    if named := [text for text in asked.texts if _is_file(text)]:
+        raise OptionError(
+            f"{named[0]!r} is a file, not a text: to read it, give --input {named[0]}"
+        )
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
     told_elsewhere = None if output is not None else STANDARD  # the label is the victim's own
     if attacked and asked.input not in (None, told_elsewhere) and columns.label is None:
         raise OptionError("labels are needed: name their column with --label-column")
-    if asked.data is None and (asked.split is not None or (asked.rows and not attacked)):
-        raise OptionError("--split and --rows go with --data")
+    if asked.data is None and asked.split is not None:
+        raise OptionError(
+            f"--split {asked.split} goes with --data, as in --data FILE --split {asked.split}"
+        )
+    if asked.texts and asked.rows is not None:
+        raise OptionError(f"--rows {asked.rows} goes with --input or --data: leave it out")
     if asked.data is None and asked.skip_bad_rows:
         raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
     kept = Columns(keep=columns.keep)
@@ -272,11 +281,35 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
         bad = asked.skip_bad_rows
         return corpus_rows(asked.data, asked.split, asked.rows, columns=kept, skip_bad_rows=bad)
     if asked.input == STANDARD:
-        return _standard_input(asked.input_format or "txt", columns)
+        source = _standard_input(asked.input_format or "txt", columns)
+        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
     if asked.input is not None:
-        return file_rows(asked.input, columns)
+        source = file_rows(asked.input, columns)
+        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
     rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
     return RowSource(rows, len(rows))
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text is the name of a file that could be read as --input."""
+    from ranmask.data.rows import SUFFIXES
+
+    if not text.lower().endswith(tuple(SUFFIXES)):
+        return False
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a character that none has
+        return False
+
+
+def _first_rows(source: RowSource, rows: int) -> RowSource:
+    """The first rows; a run over them is another than one over all."""
+    return replace(
+        source,
+        rows=itertools.islice(source.rows, rows),
+        total=min(rows, source.total),
+        description={**source.description, "texts": rows},
+    )
 
 
 def _standard_input(kind: str, columns: Columns) -> RowSource:

