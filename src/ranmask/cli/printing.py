@@ -67,16 +67,16 @@ def result_table(
     return table
 
 
-def add_outcome(table: Table, outcome: Outcome, error: str | None) -> None:
+def add_outcome(table: Table, outcome: Outcome, error: str | None = None) -> None:
     """One row of the table: the label, its votes or mean score, the radii, the critical words.
 
-    ``error``: why there is no label, or why it cannot be compared with the true one.
+    ``error``: why the label cannot be compared with the true one.
     """
     number = str(outcome.row.number)
     result = outcome.result
     if result is None:
         empty = [""] * (len(table.columns) - 2)
-        table.add_row(number, *empty, RichText(f"error: {error}", style="red"))
+        table.add_row(number, *empty, RichText(f"error: {outcome.error}", style="red"))
         return
     if result.scores is None:
         support = f"{result.votes[result.label_id]}/{result.masks}"

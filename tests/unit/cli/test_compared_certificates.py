@@ -127,7 +127,7 @@ class TestComparison:
         table = printing.result_table(True, COMPARED)
         outcomes = [Outcome(row, one) for row, one in zip(rows, results, strict=True)]
         for outcome in (*outcomes, Outcome(Row(4, ""), error="bad")):
-            printing.add_outcome(table, outcome, outcome.error)
+            printing.add_outcome(table, outcome)
         assert [str(one.header) for one in table.columns][3:-1] == [
             *("exact", "ablation", "paper", "paper\nas\nprinted")
         ]
