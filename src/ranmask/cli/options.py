@@ -29,13 +29,14 @@ STANDARD = Path("-")
 NumberType: TypeAlias = Literal["float32", "bfloat16", "float16", "screened"]
 DTYPE = partial(
     option,
-    "screened: the votes of float32, most of them decided in float16; for GPUs.",
+    "Number type of encoders. screened: the votes of float32, most of them decided in float16; "
+    "for GPUs.",
     unset="float32",
 )
 CACHE = partial(
     option,
-    "File that keeps the answers of a function (module:name) or an endpoint, which no command then "
-    "asks about a text twice. Take another file when the function changes.",
+    "File that keeps the answers of a function (module:name) or an endpoint, so that it is asked "
+    "about a text only once. Take another file when the function changes.",
 )
 SKIP_BAD_ROWS = partial(
     option, "Leave out rows of --data without a usable text or label, and say how many."
@@ -73,7 +74,7 @@ class PositiveOption(Checked, group="Columns"):
     """A class that is looked for among others."""
 
     positive: str | None = option(
-        "Class that figures hold against all others, by its name, as spam: precision, recall, ROC, "
+        "Name of a class, such as spam, to measure against all others: precision, recall, ROC, "
         "certified recall at rates of false positives."
     )
 
@@ -84,11 +85,11 @@ class SourceOptions(Checked, group="Data"):
 
     input: Path | None = option("A txt, csv, tsv, jsonl or parquet file; - is standard input.")
     input_format: Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None = option(
-        "What standard input is.", unset="txt, a text a line"
+        "Format of standard input.", unset="txt, a text a line"
     )
     data: str | None = option(f"Or a corpus by name ({_CORPORA}), with its labels.")
     split: str | None = option("Part of the corpus.", unset="test, with --data")
-    rows: int | None = option("Only the first rows.", unset="all", least=1)
+    rows: int | None = option("Read only this many rows.", unset="all", least=1)
     skip_bad_rows: bool = SKIP_BAD_ROWS(False)
 
 
@@ -96,7 +97,7 @@ class SourceOptions(Checked, group="Data"):
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
-    texts: tuple[str, ...] = option("The texts.", (), positional=True)
+    texts: tuple[str, ...] = option("Texts to read, each in quotes.", (), positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +133,8 @@ class OutputOptions(Checked, group="Output"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelChoice(ModelOptions):
-    """Which model, and how it computes."""
+class _NamedModel(Checked, group="Model"):
+    """Which model: a class of its own, so that it stands before the other options of models."""
 
     model: str | None = option(
         "news, news-words, reviews or reviews-words (they come with ranmask), a model folder, a "
@@ -142,6 +143,12 @@ class ModelChoice(ModelOptions):
         short="m",
         variable="RANMASK_MODEL",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice(ModelOptions, _NamedModel):
+    """Which model, and how it computes."""
+
     reader: str | None = option(
         "A model that reads whole texts beside the copies, with --reader-weights: a model folder, "
         "a hub id, module:name (a function, or a pipeline), or the reader.json of an endpoint."
@@ -152,7 +159,7 @@ class ModelChoice(ModelOptions):
     cache: Path | None = CACHE()
     recheck: int | None = option(
         "Of the copies scored together, how many are scored again, in another batch, and must "
-        "get the same answer; 0 for functions whose every call is dear.",
+        "get the same answer; 0 where each call is expensive.",
         unset="4 for functions, 0 for models",
         least=0,
     )
@@ -165,11 +172,11 @@ class ShardingOptions(Checked, group="Large inputs"):
     """How a run is cut and who computes it."""
 
     shard_rows: int | None = option(
-        "Write a Parquet file for every so many rows, computed by worker processes, to the "
-        "folder --output.",
+        "Rows of a shard: a Parquet file in the folder --output, computed by one of the worker "
+        "processes.",
         least=1,
     )
-    engine: Literal["local", "ray"] | None = option("Who computes shards.", unset="local")
+    engine: Literal["local", "ray"] | None = option("What computes shards.", unset="local")
     workers: int | None = option(
         "Processes that compute shards, each with a model of its own.",
         unset="1; with --engine ray as many as fit",

@@ -67,6 +67,8 @@ def protect(given: Given) -> None:
     Asks the model about your texts, trains a word table on what it says, chooses how much the
     model weighs beside it, and saves both in a folder that loads like any other.  The same command
     again resumes, and asks for no answer twice.
+
+    Example: ranmask protect --model module:classify --labels ham,spam --texts pile.txt --output DIR
     """
     asked = given.build(ProtectCommand)
     options = given.build(ProtectOptions)

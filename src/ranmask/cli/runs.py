@@ -51,7 +51,7 @@ def merge(
 
 
 def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
-    """How far a sharded run is, and what its results are worth so far."""
+    """Show how far a sharded run is, and the summary of its results so far."""
     from ranmask.runs.shards.folder import read_manifest
 
     manifest, summary = read_manifest(folder), _summary(folder)

@@ -85,6 +85,8 @@ def tune(given: Given) -> None:
     Prints accuracy and certified accuracy of each, and the best as options of ranmask certify.
     With --output, the same command again resumes.  A folder of ranmask protect needs no data: its
     choice is drawn again, by --give-up and --words, and the model is not asked.
+
+    Example: ranmask tune --model my-table --data mails.csv
     """
     from ranmask.cli.positive_printing import print_positive
     from ranmask.data import load_corpus
