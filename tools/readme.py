@@ -21,8 +21,6 @@ from pathlib import Path
 README = Path(__file__).parents[1] / "README.md"
 NOT_RUN = {
     "ranmask train --data my.csv --base ENCODER --keep 2 --output DIR": "needs an encoder",
-    "ranmask train ... --defence freelb": "needs an encoder",
-    "ranmask cascade build PLAIN SMOOTHED DETECTOR --output DIR": "needs an encoder",
     "ranmask serve --model news --model spam-sms": "runs until it is stopped",
 }
 """Commands that are tried elsewhere, and why."""
