@@ -57,7 +57,7 @@ class TestTexts:
         done = on_terminal("certify", "--model", FAKE, "--keep", "1", "good fine film best great")
         assert "radius" in done and "4/5" in done
         assert "\x1b[1;4mgood" in done and "\x1b[1;4mfilm" not in done
-        assert "change any that many words" in done
+        assert "change that many words, any of them" in done
 
     def test_texts_give_a_terminal_no_orders(self):
         hostile = "good \x1b]0;title\x07 fine \x9b2K film \x1b[1A best"

@@ -163,10 +163,10 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         )
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it" if table else ""
+    critical = "; underlined: words that could break it, one more than that" if table else ""
     if example.threat == "synonyms" and not example.radii:
         console.print(
-            "[dim]radius: replace any that many words by words that the table lists for them, and "
+            "[dim]radius: replace that many words by words that the table lists for them, and "
             f"the label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
             f"[dim], no other word{critical if example.critical_words else ''}[/]"
         )

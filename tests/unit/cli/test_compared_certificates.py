@@ -143,7 +143,7 @@ class TestComparison:
             *[""] * 6,
         ]
         shown = printed(printing.explain, results[0])
-        assert "exact: change any that many words" in shown and "5,000" not in shown
+        assert "exact: change that many words" in shown and "5,000" not in shown
         assert "a vote over 700 random copies; ablation with probability 0.95" in shown
         assert "* not a guarantee" in shown
 
