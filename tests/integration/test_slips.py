@@ -163,6 +163,12 @@ class TestCertify:
         done = run_cli("certify", text, *TABLE)
         assert done.exit_code == 0, done.output
 
+    def test_a_model_that_comes_with_ranmask_goes_by_its_name(self):
+        told = refused("certify", "--device", "cuda", "some text", code=2)
+        assert "--device cuda means nothing for 'news', which is" in told
+        told = refused("certify", "--certificate", "paper", "some text", code=2)
+        assert "--certificate exact, or a model without one, as news-words" in told
+
     def test_a_name_of_nothing(self):
         told = refused("certify", "--model", "gpt2", "some text")
         assert "no folder or installed package 'gpt2'" in told
