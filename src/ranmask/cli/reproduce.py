@@ -29,7 +29,7 @@ class ReproduceCommand(Checked, group="Reproduction"):
     names: tuple[str, ...] = option(
         "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
     )
-    smoke: bool = option("The smallest size: from seconds to a few minutes on two CPU cores.", False)
+    smoke: bool = option("The smallest size: from seconds to minutes on two CPU cores.", False)
     paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
     runs: Path = option("Folder for models, results and logs.", Path("runs"))
     base: str | None = option(
