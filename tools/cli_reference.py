@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest.mock import patch
 
-from ranmask.cli.main import command_line
+from ranmask.cli.main import PURPOSES, command_line
 
 PAGE = Path(__file__).parents[1] / "docs/reference/cli.md"
 _HEAD = """\
@@ -22,7 +22,9 @@ def page() -> str:
     app = command_line()
     with patch("sys.argv", ["ranmask"]):  # usage lines name the running program
         shown = app.generate_docs(output_format="markdown")
-    start = shown.index("**Commands**:")  # after a title and contents, which the site has
+    start = shown.index(
+        f"**{next(iter(PURPOSES))}**:"
+    )  # after a title and contents, which the site has
     return f"{_HEAD}\n{app.help_epilogue}\n\n{shown[start:].strip()}\n"
 
 

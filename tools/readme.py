@@ -1,8 +1,9 @@
-"""Runs what README shows, as a user would: offline, in an empty folder, from what is installed.
+"""Runs what README and docs/commands.md show, as a user would: offline, from what is installed.
 
 ``python -m tools.readme --python PYTHON`` runs, with that interpreter, each Python example, whose
-output must be what stands below it, then each command of the table in turn.  A user's files are
-made first, of rows of the corpus that comes with ranmask.  Any connection to another machine fails.
+output must be what stands below it, then each command of the tables in turn, once.  A user's files
+are made first, of rows of the corpus that comes with ranmask.  Any connection to another machine
+fails.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
+COMMANDS = README.parent / "docs" / "commands.md"
 NOT_RUN = {
     "ranmask train --data my.csv --base ENCODER --keep 2 --output DIR": "needs an encoder",
-    "ranmask train ... --defence freelb": "needs an encoder",
-    "ranmask cascade build PLAIN SMOOTHED DETECTOR --output DIR": "needs an encoder",
     "ranmask serve --model news --model spam-sms": "runs until it is stopped",
 }
 """Commands that are tried elsewhere, and why."""
@@ -72,7 +72,8 @@ def examples(page: str) -> Iterator[tuple[str, str | None]]:
 def commands(page: str) -> list[str]:
     """The commands in the first column of tables, in their order."""
     cells = re.findall(r"^\| (`ranmask [^|]*) \|", page, re.MULTILINE)
-    return [command for cell in cells for command in re.findall(r"`(ranmask [^`]+)`", cell)]
+    found = (command for cell in cells for command in re.findall(r"`(ranmask [^`]+)`", cell))
+    return list(dict.fromkeys(found))
 
 
 def run(python: str, folder: Path) -> list[str]:
@@ -97,7 +98,7 @@ def run(python: str, folder: Path) -> list[str]:
     files = called("-c", _FILES)
     if files.returncode:
         return [f"a user's files cannot be made:\n{files.stderr}"]
-    page = README.read_text(encoding="utf-8")
+    page, more = (path.read_text(encoding="utf-8") for path in (README, COMMANDS))
     for number, (code, printed) in enumerate(examples(page), 1):
         start = time.monotonic()
         done = called("-c", code)
@@ -106,7 +107,7 @@ def run(python: str, folder: Path) -> list[str]:
         elif printed is not None and done.stdout != printed:
             problems.append(f"example {number} prints\n{done.stdout}instead of\n{printed}")
         print(f"{time.monotonic() - start:5.1f} s  example {number}", flush=True)
-    for command in commands(page):
+    for command in commands(f"{page}\n{more}"):
         if command in NOT_RUN:
             print(f"not run: {command}: {NOT_RUN[command]}")
             continue

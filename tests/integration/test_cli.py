@@ -57,7 +57,7 @@ class TestTexts:
         done = on_terminal("certify", "--model", FAKE, "--keep", "1", "good fine film best great")
         assert "radius" in done and "4/5" in done
         assert "\x1b[1;4mgood" in done and "\x1b[1;4mfilm" not in done
-        assert "change any that many words" in done
+        assert "change that many words, any of them" in done
 
     def test_texts_give_a_terminal_no_orders(self):
         hostile = "good \x1b]0;title\x07 fine \x9b2K film \x1b[1A best"
@@ -357,7 +357,7 @@ class TestUsage:
             (["train", "--epochs", "2.0", "--data", "x", "--output", "o"], 2, "--epochs: '2.0'"),
             (["certify", "-m", FAKE, "--input", "-absent.txt"], 1, "-absent.txt"),
             (["certify", "-m", FAKE, "--keep", "1", "--threat", "edits", "a"], 2, "--threat edits"),
-            (["certify", "--split", "test", "a"], 2, "go with --data"),
+            (["certify", "--split", "test", "a"], 2, "goes with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
             (["certify", "-m", FAKE, "--sampling", "fresh", "a"], 2, "Unknown option"),

@@ -98,7 +98,7 @@ def test_the_command(model_folder, tmp_path):
     asked += ("--mask-rate", "0.8", "--masks", "100", "--alpha", "0.1")
     done = run_cli(*asked, "--output", out)
     assert done.exit_code == 0, done.stderr
-    assert "replace, insert or delete any that many words" in done.stderr
+    assert "replace, insert or delete that many words" in done.stderr
     assert "with probability 0.9" in done.stderr
     header = json.loads(out.read_text().splitlines()[0])
     assert header["classifier"]["options"]["mask_rate"] == 0.8

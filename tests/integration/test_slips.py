@@ -94,6 +94,43 @@ class TestEveryCommandOverTexts:
         done = run_cli(*given, "--skip-bad-rows")
         assert done.exit_code == 0, done.output
 
+    def test_a_file_where_a_text_should_stand(self, command):
+        told = refused(*command, "in.csv", *TABLE, code=2)
+        assert "'in.csv' is a file, not a text: to read it, give --input in.csv" in told
+
+    def test_a_folder_where_a_file_should_stand(self, command):
+        given = ("--input", "folder", "--label-column", "label", *TABLE)
+        assert "folder is a folder: name one file in it" in refused(*command, *given)
+
+    def test_a_column_that_is_not_there(self, command):
+        given = ("--input", "in.csv", "--label-column", "lable", *TABLE)
+        told = refused(*command, *given)
+        assert "no column 'lable'; it has text, label: name the right one (--label-column)" in told
+
+    def test_one_file_of_a_corpus(self, command):
+        told = refused(*command, "--data", "in.csv", *TABLE)
+        assert "in.csv has no test split: take all its rows with --split all" in told
+
+    def test_the_first_rows_of_a_file(self, command, here):
+        given = ("--input", "in.csv", "--label-column", "label", *TABLE, "--output")
+        done = run_cli(*command, *given, "first.jsonl", "--rows", 1)
+        assert done.exit_code == 0, done.output
+        whole = run_cli(*command, *given, "whole.jsonl")
+        assert whole.exit_code == 0, whole.output
+        counts = [
+            len(Path(f"{name}.jsonl").read_text().splitlines()) for name in ("first", "whole")
+        ]
+        assert counts[1] == counts[0] + 1
+        again = run_cli(*command, *given, "first.jsonl")
+        assert again.exit_code == 1 and "belongs to a run with another" in again.stderr
+
+    def test_parts_and_rows_are_not_of_texts(self, command):
+        told = refused(*command, "--split", "all", "a text", *TABLE, code=2)
+        assert "--split all goes with --data, as in --data FILE --split all" in told
+        if command[0] != "attack":
+            told = refused(*command, "--rows", 3, "a text", *TABLE, code=2)
+            assert "--rows 3 goes with --input or --data" in told
+
     def test_skipping_is_for_corpora(self, command):
         given = ("--input", "in.csv", "--label-column", "label", "--skip-bad-rows", *TABLE)
         assert "--skip-bad-rows goes with --data" in refused(*command, *given, code=2)
@@ -120,6 +157,36 @@ class TestCertify:
     )
     def test_models(self, model, problem):
         assert problem in refused("certify", "--model", model, "some text")
+
+    @pytest.mark.parametrize("text", ["a wonderful film.csv", "long " * 2000 + ".csv"])
+    def test_a_text_that_only_ends_like_a_file(self, text):
+        done = run_cli("certify", text, *TABLE)
+        assert done.exit_code == 0, done.output
+
+    def test_a_model_that_comes_with_ranmask_goes_by_its_name(self):
+        told = refused("certify", "--device", "cuda", "some text", code=2)
+        assert "--device cuda means nothing for 'news', which is" in told
+        told = refused("certify", "--certificate", "paper", "some text", code=2)
+        assert "--certificate exact, or a model without one, as news-words" in told
+
+    def test_a_name_of_nothing(self):
+        told = refused("certify", "--model", "gpt2", "some text")
+        assert "no folder or installed package 'gpt2'" in told
+        assert "a model that comes with ranmask, as news" in told
+
+    def test_how_much_a_copy_shows(self, here):
+        (here / "judge.py").write_text("def judge(texts):\n    return [[0, 1]] * len(texts)\n")
+        told = refused("certify", "--model", "judge:judge", "some text", code=2)
+        assert "as --keep 2, or what share is hidden, as --mask-rate 0.9" in told
+
+    def test_a_label_that_the_model_does_not_know_is_told(self, here, monkeypatch):
+        (here / "in.csv").write_text("text,label\na wonderful film,phish\n")
+        given = ("certify", "--input", "in.csv", "--label-column", "label", *TABLE)
+        done = run_cli(*given)
+        assert done.exit_code == 3 and "1 row, 1 with errors" in done.stderr
+        monkeypatch.setattr("ranmask.cli.options.OutputOptions.printed", None)  # as a table
+        table = run_cli(*given)
+        assert "a wonderful film" in table.stdout and "unknown label 'phish'" in table.stdout
 
     def test_a_hub_id_is_no_slip(self):
         told = refused("certify", "--model", "gpt2", "some text")

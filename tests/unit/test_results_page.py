@@ -429,3 +429,24 @@ def test_the_page_stays_where_its_runs_cannot_be_read(tmp_path, monkeypatch, cap
         assert stopped.value.code and said in capsys.readouterr().err
         assert (tmp_path / "PAGE").read_text() == "as it was"
         assert not list((tmp_path / "REPRODUCED").iterdir())
+
+
+def test_the_readme_shows_the_same_searches():
+    page = (ROOT / "docs" / "results.md").read_text()
+    page = page[page.index("## Searches that know the victim") :]
+
+    def row(victim, recipe, search):
+        start = f"| {victim} | {recipe} | {search} | "
+        line = next(line for line in page.splitlines() if line.startswith(start))
+        texts, clean, robust, *_ = line.removeprefix(start).split(" | ")
+        return int(texts), round(float(clean)), round(float(robust))
+
+    readme = (ROOT / "README.md").read_text()
+    for shown, victim, recipe, knowing in (
+        ("`news-words`, TextFooler", "`news-words` (scores)", "textfooler", "strongest"),
+        ("query, TextFooler", "the same, masks drawn for each query", "textfooler", "strongest"),
+        ("DeepWordBug", "RanMASK, votes, masks drawn for each query", "deepwordbug", "strongest"),
+    ):
+        texts, clean, own = row(victim, recipe, "own")
+        *_, known = row(victim, recipe, knowing)
+        assert f"{shown} | {texts} | {clean} | {own} | {known} |" in readme

@@ -39,7 +39,12 @@ class Retention:
         if (self.keep is None) == (self.mask_rate is None):
             raise OptionError(
                 "give exactly one of keep and mask_rate"
-                + (", not both" if self.mask_rate is not None else ": there is neither"),
+                + (
+                    ", not both"
+                    if self.mask_rate is not None
+                    else ": how many words each copy shows, as keep=2, or what share is hidden, as "
+                    "mask_rate=0.9"
+                ),
                 "keep",
             )
         keep, rate = self.keep, self.mask_rate

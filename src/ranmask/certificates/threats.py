@@ -52,14 +52,14 @@ COVERS: dict[str, str] = {
 """What each threat is, as a certificate's ``assumes`` says it; of synonyms, a table's name."""
 
 STEPS: dict[str, str] = {
-    "substitutions": "change any that many words, to anything",
-    "edits": "replace, insert or delete any that many words, to anything and in any order",
-    "edit-distance": "replace, insert or delete any that many words, the others in their order",
+    "substitutions": "change that many words, any of them, to anything",
+    "edits": "replace, insert or delete that many words, to anything and in any order",
+    "edit-distance": "replace, insert or delete that many words, the others in their order",
     "insertions": "insert that many words, any and anywhere",
-    "deletions": "delete any that many words",
-    "characters": "insert, delete or replace any that many characters, blanks too",
-    "span": "replace any that many neighbouring words, by as many",
-    "synonyms": "replace any that many words by words that the table lists for them",
+    "deletions": "delete that many words, any of them",
+    "characters": "insert, delete or replace that many characters, blanks too",
+    "span": "replace that many neighbouring words, by as many",
+    "synonyms": "replace that many words by words that the table lists for them",
 }
 """What may be done so many times as a radius says."""
 

@@ -100,6 +100,8 @@ def attack(given: Given) -> bool:
 
     Of texts given here the label to change is the classifier's own.  With --output, outcomes are
     appended as they come; the same command again resumes.
+
+    Example: ranmask attack --recipe textfooler --model my-table --data sms_spam --rows 20
     """
     from ranmask.attacks.recipes import check_names, uses
     from ranmask.attacks.searches import check_search

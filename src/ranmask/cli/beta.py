@@ -34,7 +34,7 @@ class BetaCommand(Checked, group="Estimate"):
     without=("tolerance", "recheck"),
 )
 def beta(given: Given) -> bool:
-    """Estimate the paper's beta: how copies that show a changed word vote; this proves nothing.
+    """Estimate the paper's beta, how copies that show a changed word vote; it proves nothing.
 
     Prints JSON lines.  With --output they are appended as they come; the same command again
     resumes.

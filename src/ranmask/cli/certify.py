@@ -48,7 +48,7 @@ class CertifyCommand(OutputOptions):
         False,
     )
     copies: int | None = option(
-        "Add what the first copies of each text show and vote for, so many of them.", least=1
+        "Also show this many copies of each text, and what each votes for.", least=1
     )
 
 
@@ -87,6 +87,8 @@ def certify(given: Given) -> bool:
     """Label texts, and prove how many words can be changed, to anything, without effect.
 
     With --input and --output, results are appended as they come; the same command again resumes.
+
+    Example: ranmask certify --input mails.csv --label-column label --output out.jsonl
     """
     from ranmask.runs.api import classify_task
 

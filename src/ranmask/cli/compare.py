@@ -24,10 +24,12 @@ def compare(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs over the same texts: which differences are significant?
+    """Compare two runs over the same texts, with paired tests.
 
-    Texts are paired; every figure has a paired test, adjusted for their number.  No model is
-    loaded.  To compare two methods of one reproduction, give two of its result files.
+    Every figure has a test, adjusted for how many there are.  No model is loaded.  To compare
+    two methods of one reproduction, give two of its result files.
+
+    Example: ranmask compare one.jsonl other.jsonl
     """
     from ranmask.paper import comparing
     from ranmask.paper.reading import read

@@ -15,7 +15,7 @@ Name = Annotated[str, Parameter(help="Name of a corpus, as in `ranmask data list
 
 
 def list(*, as_json: AsJson = False) -> None:
-    """Which corpora are known by name, where each is, and how to get those that are not here."""
+    """List the corpora known by name: where each is, and how to get those that are not here."""
     from ranmask.data.inventory import holding
     from ranmask.data.known import KNOWN
 

@@ -88,6 +88,8 @@ def detect(given: Given) -> bool | None:
 
     With --input and --output, results are appended as they come; the same command again resumes.
     With --calibrate and --save, sets the threshold of a detector, or of a model with --windows.
+
+    Example: ranmask detect --model spam-sms --input mails.csv --output flagged.jsonl
     """
     asked, calibration = given.build(DetectCommand), given.build(CalibrationOptions)
     if asked.windows is None:

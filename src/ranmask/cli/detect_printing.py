@@ -30,10 +30,9 @@ def detector_figures(values: Mapping[str, Any]) -> str:
 
 def summary_lines(values: Mapping[str, Any]) -> Iterator[str]:
     """What a run amounts to, line by line."""
-    yield (
-        f"{values['rows']} rows, {values['errors']} with errors, {values['flagged']} flagged, "
-        f"{values['labelled']} with labels"
-    )
+    counted = f"{values['rows']} row{'s' * (values['rows'] != 1)}, {values['errors']} with errors"
+    labelled = f", {values['labelled']} with labels" if values["labelled"] else ""
+    yield f"{counted}, {values['flagged']} flagged{labelled}"
     if values["failed_windows"]:
         yield f"{values['failed_windows']} windows got no answer, and count as not flagged"
     if values["labelled"]:

@@ -40,6 +40,8 @@ def explain(given: Given) -> bool:
     """Show how a text gets its label: the votes of its copies, and how far the proof reaches.
 
     Draws them on a terminal, and prints JSON lines otherwise.
+
+    Example: ranmask explain 'Striker scores twice in the cup final'
     """
     asked = given.build(ExplainCommand)
     rows = list(open_input(given).rows)

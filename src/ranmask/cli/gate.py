@@ -80,6 +80,8 @@ def gate(given: Given) -> int | bool:
     precision, median radius, certified accuracy@WORDS, certified recall@WORDS, robust
     accuracy(RECIPE), robust recall(RECIPE).  Those of a positive class take fpr=RATE: recall@fpr=1%
     is the recall at a threshold that flags 1 % of the other texts; certified recall@2,fpr=1%.
+
+    Example: ranmask gate --model spam-sms --data sms_spam --require 'recall >= .9'
     """
     from ranmask.attacks.recipes import RECIPES
     from ranmask.evaluation.gate import run_gate

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CycloptsError, Group, MissingArgumentError
 
 from ranmask import __version__
 from ranmask.cli.terminal import quietly, say, tame_libraries, untie_libraries
@@ -33,25 +33,31 @@ _FULL_GPU = (
 
 _QUIET, _VERBOSE = ("-q", "--quiet"), ("-v", "--verbose")  # everywhere
 
-COMMANDS = (
-    *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
-    *("report", "compare", "serve", "blend", "protect", "gate", "detect", "explain"),
-)
+PURPOSES = {
+    "Use a model": ("certify", "predict", "explain", "detect", "serve"),
+    "Make a model": ("train", "protect", "tune", "blend", "cascade"),
+    "Test a model": ("attack", "gate", "compare"),
+    "The paper": ("reproduce", "report", "beta"),
+    "Data and runs": ("data", "runs"),
+}
+"""What commands are for, in the order in which ``--help`` shows them."""
 GROUPS = {
     "cascade": (
-        "Plain for clean texts, smoothed for suspicious ones: build a cascade and look at it.",
+        "Send only suspicious texts to the smoothed model: build and measure a cascade.",
         ("detector", "build", "report"),
     ),
     "data": (
-        "Corpora that are known by name: which there are, where they are, getting them.",
+        "Corpora known by name: list them, download them, find them on disk.",
         ("list", "get", "path"),
     ),
     "runs": (
-        "Folders of sharded runs (--shard-rows): how far, in order or not, one file of them.",
+        "Sharded runs (--shard-rows): show how far they are, verify them, merge their files.",
         ("show", "verify", "merge"),
     ),
 }
 """Groups of commands: what they are for, and what is in them."""
+
+COMMANDS = tuple(name for names in PURPOSES.values() for name in names if name not in GROUPS)
 
 
 def command_line(words: Sequence[str] = ()) -> App:
@@ -63,6 +69,7 @@ def command_line(words: Sequence[str] = ()) -> App:
         "say, and where an error comes from.\n\n"
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, "
         "4 not good enough (a requirement of gate, or of train on request), 130 interrupted.",
+        group_commands=Group("Other", sort_key=len(PURPOSES)),
         group_parameters="Options",
         help_flags=["--help"],
         help_format="plaintext",
@@ -75,14 +82,22 @@ def command_line(words: Sequence[str] = ()) -> App:
     )
     named = _named(words, (*COMMANDS, *GROUPS))
     if len(named) > 1:
-        about = "Complete commands and options in this shell, from its next start on."
+        about = "Set up completion of commands and options in this shell, from its next start on."
         app.register_install_completion_command(help=about)
+    groups = (Group(purpose, sort_key=place) for place, purpose in enumerate(PURPOSES))
+    purposes = {
+        name: purpose
+        for purpose, names in zip(groups, PURPOSES.values(), strict=True)
+        for name in names
+    }
     for name in named:
         if name in COMMANDS:
-            _add(app, "certify" if name == "predict" else name, name)
+            _add(app, "certify" if name == "predict" else name, name, group=purposes[name])
             continue
         about, names = GROUPS[name]
-        app.command(group := App(name=name, help=about))
+        app.command(
+            group := App(name=name, help=about, group=purposes[name], group_commands="Commands")
+        )
         for inner in _named(words[1:], names):
             _add(group, name, inner)
     return app
@@ -101,12 +116,12 @@ def _with_standard_input(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _add(app: App, module: str, name: str) -> None:
+def _add(app: App, module: str, name: str, **how: Any) -> None:
     function = getattr(import_module(f"ranmask.cli.{module}"), name)
     paragraphs = function.__doc__.split("\n\n")
     # Paragraphs as single lines: the terminal breaks them.
     about = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(function, name=name, help=about)
+    app.command(function, name=name, help=about, **how)
 
 
 def run_command(words: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import tempfile
@@ -28,13 +29,14 @@ STANDARD = Path("-")
 NumberType: TypeAlias = Literal["float32", "bfloat16", "float16", "screened"]
 DTYPE = partial(
     option,
-    "screened: the votes of float32, most of them decided in float16; for GPUs.",
+    "Number type of encoders. screened: the votes of float32, most of them decided in float16; "
+    "for GPUs.",
     unset="float32",
 )
 CACHE = partial(
     option,
-    "File that keeps the answers of a function (module:name) or an endpoint, which no command then "
-    "asks about a text twice. Take another file when the function changes.",
+    "File that keeps the answers of a function (module:name) or an endpoint, so that it is asked "
+    "about a text only once. Take another file when the function changes.",
 )
 SKIP_BAD_ROWS = partial(
     option, "Leave out rows of --data without a usable text or label, and say how many."
@@ -72,7 +74,7 @@ class PositiveOption(Checked, group="Columns"):
     """A class that is looked for among others."""
 
     positive: str | None = option(
-        "Class that figures hold against all others, by its name, as spam: precision, recall, ROC, "
+        "Name of a class, such as spam, to measure against all others: precision, recall, ROC, "
         "certified recall at rates of false positives."
     )
 
@@ -83,11 +85,11 @@ class SourceOptions(Checked, group="Data"):
 
     input: Path | None = option("A txt, csv, tsv, jsonl or parquet file; - is standard input.")
     input_format: Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None = option(
-        "What standard input is.", unset="txt, a text a line"
+        "Format of standard input.", unset="txt, a text a line"
     )
     data: str | None = option(f"Or a corpus by name ({_CORPORA}), with its labels.")
     split: str | None = option("Part of the corpus.", unset="test, with --data")
-    rows: int | None = option("Only the first rows.", unset="all", least=1)
+    rows: int | None = option("Read only this many rows.", unset="all", least=1)
     skip_bad_rows: bool = SKIP_BAD_ROWS(False)
 
 
@@ -95,7 +97,7 @@ class SourceOptions(Checked, group="Data"):
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
-    texts: tuple[str, ...] = option("The texts.", (), positional=True)
+    texts: tuple[str, ...] = option("Texts to read, each in quotes.", (), positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +133,8 @@ class OutputOptions(Checked, group="Output"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelChoice(ModelOptions):
-    """Which model, and how it computes."""
+class _NamedModel(Checked, group="Model"):
+    """Which model: a class of its own, so that it stands before the other options of models."""
 
     model: str | None = option(
         "news, news-words, reviews or reviews-words (they come with ranmask), a model folder, a "
@@ -141,6 +143,12 @@ class ModelChoice(ModelOptions):
         short="m",
         variable="RANMASK_MODEL",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice(ModelOptions, _NamedModel):
+    """Which model, and how it computes."""
+
     reader: str | None = option(
         "A model that reads whole texts beside the copies, with --reader-weights: a model folder, "
         "a hub id, module:name (a function, or a pipeline), or the reader.json of an endpoint."
@@ -151,7 +159,7 @@ class ModelChoice(ModelOptions):
     cache: Path | None = CACHE()
     recheck: int | None = option(
         "Of the copies scored together, how many are scored again, in another batch, and must "
-        "get the same answer; 0 for functions whose every call is dear.",
+        "get the same answer; 0 where each call is expensive.",
         unset="4 for functions, 0 for models",
         least=0,
     )
@@ -164,11 +172,11 @@ class ShardingOptions(Checked, group="Large inputs"):
     """How a run is cut and who computes it."""
 
     shard_rows: int | None = option(
-        "Write a Parquet file for every so many rows, computed by worker processes, to the "
-        "folder --output.",
+        "Rows of a shard: a Parquet file in the folder --output, computed by one of the worker "
+        "processes.",
         least=1,
     )
-    engine: Literal["local", "ray"] | None = option("Who computes shards.", unset="local")
+    engine: Literal["local", "ray"] | None = option("What computes shards.", unset="local")
     workers: int | None = option(
         "Processes that compute shards, each with a model of its own.",
         unset="1; with --engine ray as many as fit",
@@ -243,7 +251,7 @@ class LmOption(Checked, group="Smoothing"):
 def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
     """The rows of what was given: texts, a file or a corpus; exactly one of them.
 
-    ``attacked``: a file must have labels, and perhaps its first rows only are wanted.
+    ``attacked``: a file must have labels, and the caller takes its first rows.
     """
     from ranmask.data.rows import Columns, Row, RowSource, file_rows
 
@@ -254,13 +262,21 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
         raise OptionError(
             "give texts, or a file with --input, or a corpus with --data: one of them"
         )
+    if named := [text for text in asked.texts if _is_file(text)]:
+        raise OptionError(
+            f"{named[0]!r} is a file, not a text: to read it, give --input {named[0]}"
+        )
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
     told_elsewhere = None if output is not None else STANDARD  # the label is the victim's own
     if attacked and asked.input not in (None, told_elsewhere) and columns.label is None:
         raise OptionError("labels are needed: name their column with --label-column")
-    if asked.data is None and (asked.split is not None or (asked.rows and not attacked)):
-        raise OptionError("--split and --rows go with --data")
+    if asked.data is None and asked.split is not None:
+        raise OptionError(
+            f"--split {asked.split} goes with --data, as in --data FILE --split {asked.split}"
+        )
+    if asked.texts and asked.rows is not None:
+        raise OptionError(f"--rows {asked.rows} goes with --input or --data: leave it out")
     if asked.data is None and asked.skip_bad_rows:
         raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
     kept = Columns(keep=columns.keep)
@@ -272,11 +288,35 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
         bad = asked.skip_bad_rows
         return corpus_rows(asked.data, asked.split, asked.rows, columns=kept, skip_bad_rows=bad)
     if asked.input == STANDARD:
-        return _standard_input(asked.input_format or "txt", columns)
+        source = _standard_input(asked.input_format or "txt", columns)
+        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
     if asked.input is not None:
-        return file_rows(asked.input, columns)
+        source = file_rows(asked.input, columns)
+        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
     rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
     return RowSource(rows, len(rows))
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text is the name of a file that could be read as --input."""
+    from ranmask.data.rows import SUFFIXES
+
+    if not text.lower().endswith(tuple(SUFFIXES)):
+        return False
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a character that none has
+        return False
+
+
+def _first_rows(source: RowSource, rows: int) -> RowSource:
+    """The first rows; a run over them is another than one over all."""
+    return replace(
+        source,
+        rows=itertools.islice(source.rows, rows),
+        total=min(rows, source.total),
+        description={**source.description, "texts": rows},
+    )
 
 
 def _standard_input(kind: str, columns: Columns) -> RowSource:

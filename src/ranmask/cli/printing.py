@@ -40,6 +40,7 @@ _CRITICAL = "bold underline"
 _MOST_SHOWN_RADII = 10
 _MOST_SHOWN_POISONED = 5
 _COMPARED_RADII = 5
+_MOST_SHOWN_LABELS = 10
 _HIDDEN = "[MASK]"
 _OF_A_CASCADE: dict[type, str] = {
     CascadePrediction: "[yellow]no certificate:[/] a cascade proves nothing about the labels that "
@@ -66,8 +67,11 @@ def result_table(
     return table
 
 
-def add_outcome(table: Table, outcome: Outcome) -> None:
-    """One row of the table: the label, its votes or mean score, the radii, the critical words."""
+def add_outcome(table: Table, outcome: Outcome, error: str | None = None) -> None:
+    """One row of the table: the label, its votes or mean score, the radii, the critical words.
+
+    ``error``: why the label cannot be compared with the true one.
+    """
     number = str(outcome.row.number)
     result = outcome.result
     if result is None:
@@ -88,7 +92,10 @@ def add_outcome(table: Table, outcome: Outcome) -> None:
         cells += ["-" if radius is None else str(radius) for radius in others]
     if isinstance(result, Comparison):
         cells += [RichText(_other_radius(other, result)) for other in result.others.values()]
-    table.add_row(*cells, marked(outcome.row.text or "", _CRITICAL, set(critical)))
+    shown = marked(outcome.row.text or "", _CRITICAL, set(critical))
+    if error is not None:
+        shown.append(f"\nerror: {error}", style="red")
+    table.add_row(*cells, shown)
 
 
 def marked(
@@ -156,10 +163,10 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         )
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it" if table else ""
+    critical = "; underlined: words that could break it, one more than that" if table else ""
     if example.threat == "synonyms" and not example.radii:
         console.print(
-            "[dim]radius: replace any that many words by words that the table lists for them, and "
+            "[dim]radius: replace that many words by words that the table lists for them, and "
             f"the label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
             f"[dim], no other word{critical if example.critical_words else ''}[/]"
         )
@@ -189,16 +196,20 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
 
 
 def print_summary(console: Console, summary: RunSummary) -> None:
-    """Accuracy, MCB, MCR and CR@d of the labelled rows, the same by class and by certificate."""
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, the same by class and by certificate.
+
+    Where no row has a label: the labels that were said, and how many texts reach each radius.
+    """
     certified = summary.certified
-    console.print(
-        f"{summary.rows} rows, {summary.errors} with errors, {certified.texts} with labels"
-    )
+    counted = f"{summary.rows} row{'s' * (summary.rows != 1)}, {summary.errors} with errors"
+    labelled = f", {certified.texts} with labels" if certified.texts else ""
+    console.print(counted + labelled)
     if summary.reader_failed:
         console.print(
             f"{summary.reader_failed} rows were decided by their copies alone: the reader failed"
         )
     if not certified.texts:
+        _print_unlabelled(console, summary)
         return
     by_class = certified_values(certified, summary.labels, certified=summary.has_radii)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
@@ -230,6 +241,26 @@ def print_summary(console: Console, summary: RunSummary) -> None:
             *([] if compared.guarantee else ["no guarantee"]),
         ]
         console.print("  ".join(figures), highlight=False, soft_wrap=True)
+
+
+def _print_unlabelled(console: Console, summary: RunSummary) -> None:
+    """What was said of texts whose true label is not known."""
+    said = summary.unlabelled
+    if not said.texts:
+        return
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    named = said.named.most_common(_MOST_SHOWN_LABELS)
+    more = ["..."] if len(said.named) > len(named) else []
+    labels = [f"{class_name(number, summary.labels)} {texts}" for number, texts in named]
+    say(f"labels: {', '.join([*labels, *more])}")
+    if said.radii():
+        shares = [
+            f"{changed}: {float(said.certified_accuracy(changed)):.3f}"
+            for changed in range(1, min(said.largest_radius, _MOST_SHOWN_RADII) + 1)
+        ]
+        reached = f", share of texts with a radius of at least {', '.join(shares)}"
+        median = "N/A" if said.median_radius is None else said.median_radius
+        say(f"median radius {median}{reached * bool(shares)}")
 
 
 def _median(summary: CertifiedSummary) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command, flag_of
 from ranmask.cli.terminal import resumed_later, say
-from ranmask.errors import folders_cut
+from ranmask.errors import OptionError, folders_cut
 from ranmask.options import LABELS
 from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.training.protect_options import ProtectOptions
@@ -67,6 +67,8 @@ def protect(given: Given) -> None:
     Asks the model about your texts, trains a word table on what it says, chooses how much the
     model weighs beside it, and saves both in a folder that loads like any other.  The same command
     again resumes, and asks for no answer twice.
+
+    Example: ranmask protect --model module:classify --labels ham,spam --texts pile.txt --output DIR
     """
     asked = given.build(ProtectCommand)
     options = given.build(ProtectOptions)
@@ -78,6 +80,11 @@ def protect(given: Given) -> None:
     from ranmask.training.protection import read_protection
 
     reader = reader_store.named(asked.model, Access(asked.reader_key), asked.labels)
+    if reader.labels is None and asked.labels is None and pile.labels is None:
+        raise OptionError(
+            "the model does not say its classes: name them in the order of its scores, as "
+            "--labels ham,spam"
+        )
     with resumed_later(asked.output):
         protecting.protect(
             reader,

@@ -36,9 +36,11 @@ def report(
     ] = None,
     title: Annotated[str | None, Parameter(help="Another title.")] = None,
 ) -> None:
-    """One page of HTML that shows reproductions beside the paper, and explains them.
+    """Write one page of HTML that sets reproductions beside the paper, and explains them.
 
     It reads files only: no model, no network, nothing to install to look at it.
+
+    Example: ranmask report runs --output report.html
     """
     from ranmask.paper.reading import read_several, sources, write
     from ranmask.paper.report.html import render as html

@@ -29,28 +29,28 @@ class ReproduceCommand(Checked, group="Reproduction"):
     names: tuple[str, ...] = option(
         "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
     )
-    smoke: bool = option("The smallest size: half a minute on two CPU cores.", False)
+    smoke: bool = option("The smallest size: from seconds to minutes on two CPU cores.", False)
     paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
-    runs: Path = option("Folder for all that is trained and measured.", Path("runs"))
+    runs: Path = option("Folder for models, results and logs.", Path("runs"))
     base: str | None = option(
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
     )
     settings: tuple[str, ...] = option(
-        "Another setting, as seed=1; again for another. Each variant has its own record.",
+        "Change a setting, as seed=1; may be given several times. Each variant has its own record.",
         (),
         flag="set",
         repeated=True,
     )
     seeds: int = option(
-        "So many seeds, from the recipe's own on, each with its own record.", 1, least=1
+        "Run this many seeds, from the recipe's own on; each has its own record.", 1, least=1
     )
     steps: str | None = option(
-        "Only steps whose names match, with what they need, as '*-pgd-*'; several by commas.",
+        "Only steps whose names match, as '*-pgd-*', and what they need; several with commas.",
         unset="all of a recipe",
     )
     jobs: int = option("Steps that run at once, each in its own process.", 1, least=1)
     device: str | None = DEVICE()
-    listing: bool = option("Say what recipes there are.", False, flag="list")
+    listing: bool = option("List the recipes.", False, flag="list")
     dry_run: bool = option("Print the commands, and run none.", False)
 
 
@@ -60,6 +60,8 @@ def reproduce(given: Given) -> None:
 
     What is done is kept and shared between recipes; the same command again goes on.  Then:
     `ranmask report`.
+
+    Example: ranmask reproduce sst2-certified --smoke
     """
     asked = given.build(ReproduceCommand)
     if asked.listing:

@@ -127,8 +127,8 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
         table = printing.result_table(summary.has_radii, task.compared, beside)
         last = None
         with progress(source.total) as advance:
-            for outcome, _ in outcomes():
-                printing.add_outcome(table, outcome)
+            for outcome, line in outcomes():
+                printing.add_outcome(table, outcome, line.get("error"))
                 if isinstance(outcome.result, Certificate | CascadePrediction):
                     last = outcome
                 advance(1)
@@ -136,7 +136,7 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
         if last is not None and last.result is not None:
             printing.explain(console, last.result)
             printing.print_copies(console, last, task.labels)
-    if summary.certified.texts:
+    if summary.certified.texts or summary.errors:
         printing.print_summary(error_console(), summary)
     return summary.errors > 0
 

@@ -51,7 +51,7 @@ def merge(
 
 
 def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
-    """How far a sharded run is, and what its results are worth so far."""
+    """Show how far a sharded run is, and the summary of its results so far."""
     from ranmask.runs.shards.folder import read_manifest
 
     manifest, summary = read_manifest(folder), _summary(folder)
@@ -65,7 +65,8 @@ def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
         }
         print(json.dumps(about))
         return
-    at_most = "" if manifest.expected_rows is None else f" of at most {manifest.expected_rows}"
+    known = manifest.expected_rows is None or manifest.finished
+    at_most = "" if known else f" of at most {manifest.expected_rows}"
     state = "finished" if manifest.finished else "not finished: the same command resumes it"
     print(f"{folder}: ranmask {manifest.command}, {state}")
     print(f"{len(manifest.parts)} parts, {manifest.rows}{at_most} rows")

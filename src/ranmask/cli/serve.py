@@ -14,7 +14,10 @@ _NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 
 @command(ServiceSettings)
 def serve(given: Given) -> None:
-    """Answer over HTTP as certify does, with a page to try it on, until it is told to end."""
+    """Serve models over HTTP, with a web page to try them on, until it is stopped.
+
+    Example: ranmask serve --model news --model spam-sms --port 8000
+    """
     for name in _NEEDED:
         if find_spec(name) is None:
             raise MissingDependencyError(name, "serve")

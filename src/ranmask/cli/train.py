@@ -99,10 +99,12 @@ _COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
     without=("most_words", "whole_weight", "keep_columns"),
 )
 def train(given: Given) -> int | None:
-    """Train a classifier whose labels can be certified, a rival of it, or a masked language model.
+    """Train a classifier for certified labels, a defence to compare with, or a masked LM.
 
     The best checkpoint is the one with the best certified accuracy on validation; of a language
     model, the one with the lowest loss.  The same command again resumes.
+
+    Example: ranmask train --data mails.csv --kind words --output my-table
     """
     asked = given.build(TrainCommand)
     columns = given.build(ColumnOptions).columns()

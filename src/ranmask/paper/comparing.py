@@ -20,6 +20,7 @@ from ranmask.paper.paired_figures import (
     Measured,
     by_class,
     differences,
+    same_radii,
 )
 from ranmask.paper.report.svg import clean
 from ranmask.paper.run_data import Attacked, Certified, Reading, Reproduction, Step
@@ -216,8 +217,11 @@ def _result_notes(title: str, a: Measured, b: Measured) -> list[str]:
                 f"{title}: radii are not compared, for A has the certificates "
                 f"{', '.join(names_a)} and B has {', '.join(names_b)}"
             ]
-        if a.threat != b.threat:
-            return [f"{title}: a radius counts {a.threat} in A and {b.threat} in B"]
+        if not same_radii(a, b):
+            return [
+                f"{title}: radii are not compared, for they count {a.threat} in A and {b.threat} "
+                "in B: certify both with the same --threat"
+            ]
     return []
 
 

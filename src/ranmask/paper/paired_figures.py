@@ -83,10 +83,16 @@ class ByClass:
         return [head, *lines, *([f"{self.step}: {left_out}"] if left_out else [])]
 
 
-def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
+def same_radii(a: Measured, b: Measured) -> bool:
+    """Whether a radius, where there is one, counts the same changes in both."""
+    return getattr(a, "threat", None) == getattr(b, "threat", None)
+
+
+def _figures(result: Measured, *, radii: bool) -> dict[tuple[str | None, str], _Values]:
     """What can be compared, by certificate and name: an entry for each text.
 
-    A success is None where a text was not attacked, a radius where it does not count.
+    A success is None where a text was not attacked, a radius where it does not count.  ``radii``:
+    whether there are figures of them.
     """
     if isinstance(result, Attacked):
         attacked = zip(result.clean, result.robust, strict=True)
@@ -106,19 +112,22 @@ def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
     found: dict[tuple[str | None, str], _Values] = {}
     for reading in result.readings:
         name = reading.certificate
-        radii = reading.counted
         found[name, "accuracy"] = reading.correct
+        if not radii:
+            continue
+        counted = reading.counted
         for changed in _CHANGED:
             found[name, f"CR@{changed}"] = [
-                radius is not None and radius >= changed for radius in radii
+                radius is not None and radius >= changed for radius in counted
             ]
-        found[name, "radius"] = radii
+        found[name, "radius"] = counted
     return found
 
 
 def differences(step: str, a: Measured, b: Measured) -> list[Difference]:
     """The figures that two results share, not yet adjusted for each other."""
-    of_a, of_b = _figures(a), _figures(b)
+    radii = same_radii(a, b)
+    of_a, of_b = _figures(a, radii=radii), _figures(b, radii=radii)
     shared = [key for key in of_a if key in of_b]
     if not shared:  # other certificates: their labels are still labels of the same texts
         return [
@@ -173,11 +182,12 @@ def by_class(step: str, a: Measured, b: Measured) -> ByClass:
     """Figures by true class: the label first, then under changes."""
     columns: dict[str, ClassCounts] = {}
     labels: _Values = a.expected
+    radii = same_radii(a, b)
     firsts = []
     for name, result in (("A", a), ("B", b)):
         shown = [
             ("recall" if figure == "accuracy" else figure, right)
-            for (_, figure), right in list(_figures(result).items())[:2]
+            for (_, figure), right in list(_figures(result, radii=radii).items())[: 1 + radii]
             if not figure.startswith("entropy")
         ]
         for figure, right in shown:

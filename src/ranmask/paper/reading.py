@@ -60,7 +60,12 @@ def read(path: Path) -> Reproduction:
         raise DataError(f"there is no file or folder {path}: {_READABLE}")
     if path.suffix == ".jsonl" or read_header(path) is not None:
         return _read_file(path)
-    found = read_object(path)
+    try:
+        found = read_object(path)
+    except DataError as error:
+        if path.suffix == ".json":
+            raise
+        raise DataError(f"{path} is no result of ranmask: {_READABLE}") from error
     if found.get("format") != FORMAT:
         raise DataError(f"{path} has format {found.get('format')!r}, not {FORMAT!r}: {_READABLE}")
     return _from_content(read_object(path, FORMAT, VERSION), _with_stored)

@@ -33,7 +33,7 @@ class RunCost:
             return f"{self.rows:,} rows: at most {self.queries:,} {self.kind}"
         asked = f"about {_rounded(self.queries):,} {self.kind}, " if self.queries else ""
         first = "row" if self.measured_rows == 1 else f"{self.measured_rows:,} rows"
-        ahead = f"{asked}about {duration(self.seconds)}"
+        ahead = f"{asked}{about(self.seconds)}"
         return f"{self.rows:,} rows to go: {ahead}, as the first {first} took"
 
 
@@ -90,6 +90,12 @@ def endpoint_cost(classifier: Mapping[str, Any], rows: int) -> RunCost | None:
         return None
     calls = sum(levels_of(classifier["options"]["reader_weights"]))
     return RunCost(rows, calls * rows, f"texts for {reader['url']}, less those that a cache knows")
+
+
+def about(seconds: float) -> str:
+    """A time that was estimated, as one."""
+    said = duration(seconds)
+    return said if said.startswith("less") else f"about {said}"
 
 
 def duration(seconds: float) -> str:

@@ -28,7 +28,8 @@ class KindSummary:
 class RunSummary:
     """What the lines of `certify` or `predict` amount to, added as they come.
 
-    ``certified``: accuracies over the labelled lines.  ``threats``: the same for each threat,
+    ``certified``: accuracies over the labelled lines.  ``unlabelled``: labels that were said, and
+    radii, of the lines without a true one.  ``threats``: the same for each threat,
     where several were asked for.  ``kinds``: what each certificate of a `Comparison` is worth,
     exact first.  ``poisoned``: certified accuracies beside so many poisoned training texts, where
     those are certified.  ``positive``: the number of a class that is held against all others;
@@ -41,6 +42,7 @@ class RunSummary:
     errors: int = 0
     reader_failed: int = 0
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
+    unlabelled: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
     threats: dict[str, CertifiedSummary] = field(default_factory=dict)
     poisoned: dict[int, CertifiedSummary] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class RunSummary:
             self.errors += "error" in line
             self.reader_failed += unread(line)
             if "correct" not in line:
+                if "label_id" in line:
+                    self._add_unlabelled(line)
                 continue
             expected = line["expected_id"]
             self.certified.add(
@@ -85,6 +89,15 @@ class RunSummary:
                     expected=expected,
                     named=one["label_id"],
                 )
+
+    def _add_unlabelled(self, line: Mapping[str, Any]) -> None:
+        """Count a line whose label may be right or wrong: its radius where it is proved."""
+        self.unlabelled.add(
+            correct=True,
+            radius=line.get("radius") if line.get("guarantee") else None,
+            words=line["words"],
+            named=line["label_id"],
+        )
 
     def values(self) -> dict[str, Any]:
         """All figures as plain JSON values."""

@@ -70,7 +70,7 @@ class ProtectedClassifier(SmoothedClassifier):
         if kind != "exact":
             raise OptionError(
                 f"certificate={kind!r} is estimated from copies alone: with a reader beside them, "
-                "use certificate='exact'"
+                "as news has, use certificate='exact', or a model without one, as news-words"
             )
         if not isinstance(reader_weights, Sequence) or isinstance(reader_weights, str):
             raise OptionError(

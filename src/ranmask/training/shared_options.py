@@ -29,7 +29,7 @@ class_weights = partial(
 positive = partial(
     option, "Class, by its name, that the card holds against all others: ROC, certified recall."
 )
-random_seed = partial(option, "Fixes whatever is drawn at random.", 0, least=0)
+random_seed = partial(option, "Seed of all that is drawn at random.", 0, least=0)
 most_words = partial(
     option, "Words of a text that are trained on, which bounds memory.", 800, least=1
 )

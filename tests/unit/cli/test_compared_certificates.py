@@ -102,6 +102,22 @@ class TestComparison:
         assert "MCB 1  CR@1 1.000  CR@2 0.000" in ablation and "guarantee" not in ablation
         assert "CR@3 1.000  CR@4 0.000" in paper and paper.endswith("no guarantee")
 
+    def test_of_texts_without_labels(self):
+        texts = ["good good good good film", "bad bad bad", "good film good"]
+        smoothed = SmoothedClassifier(keyword_classifier, keep=1, labels=["no", "yes"])
+        found = smoothed.certify(texts)
+        lines = [{"row": row, **one.to_dict()} for row, one in enumerate(found, 1)]
+        summary = RunSummary("certify", ("no", "yes"))
+        summary.add([*lines, {"row": 4, "error": "no words"}])
+        radii = sorted(one.radius for one in found)
+        shown = printed(printing.print_summary, summary).splitlines()
+        assert shown[:2] == ["4 rows, 1 with errors", "labels: yes 2, no 1"]
+        assert shown[2].startswith(f"median radius {radii[1]}, share of texts with a radius of")
+        assert f"at least 1: {sum(radius >= 1 for radius in radii) / 3:.3f}" in shown[2]
+        unproved = RunSummary("certify", ("no", "yes"))
+        unproved.add([{**line, "guarantee": False} for line in lines])
+        assert "radius" not in printed(printing.print_summary, unproved)
+
     def test_a_column_for_each_certificate_and_a_label_where_it_is_another(self):
         found = comparisons(TEXTS)
         strange = {**found[1].others, "paper": {**found[1].others["paper"], "label": "[b]no[/b]"}}
@@ -127,7 +143,7 @@ class TestComparison:
             *[""] * 6,
         ]
         shown = printed(printing.explain, results[0])
-        assert "exact: change any that many words" in shown and "5,000" not in shown
+        assert "exact: change that many words" in shown and "5,000" not in shown
         assert "a vote over 700 random copies; ablation with probability 0.95" in shown
         assert "* not a guarantee" in shown
 

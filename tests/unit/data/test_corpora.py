@@ -156,7 +156,7 @@ def test_plain_text_has_no_labels(tmp_path):
 
 
 def test_one_file_has_no_test_split(tmp_path):
-    with pytest.raises(DataError, match="give the test file itself"):
+    with pytest.raises(DataError, match="take all its rows with split='all'"):
         load_corpus(simple(tmp_path / "in.csv"), "test")
 
 

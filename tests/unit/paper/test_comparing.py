@@ -126,7 +126,11 @@ class TestCertified:
         found = compare(
             whole(step(certified((1, 1)))), whole(step(certified((1, 1), threat="edits")))
         )
-        assert found.notes == ("rate 0.3: a radius counts substitutions in A and edits in B",)
+        assert found.notes == (
+            "rate 0.3: radii are not compared, for they count substitutions in A and edits in B: "
+            "certify both with the same --threat",
+        )
+        assert [one.figure for one in found.differences] == ["accuracy"]
 
 
 class TestByClass:
@@ -154,6 +158,12 @@ class TestByClass:
         shown = markdown(self.compared())
         assert "is right for 0.900; balanced accuracy 0.500 of A, 0.944 of B" in shown
         assert "class 1 (1 texts): recall A 0.000, CR@1 A 0.000, recall B 1.000" in shown
+
+    def test_other_threats(self):
+        a = certified((3,) * 10, expected=self.EXPECTED)
+        b = replace(a, threat="characters")
+        [found] = compare(whole(step(a)), whole(step(b))).classes
+        assert list(found.classes[0]) == ["name", "texts", "recall A", "recall B"]
 
     def test_attacks(self):
         a, b = (replace(attacked(one), expected=(0, 0, 1)) for one in ("ffk", "sff"))

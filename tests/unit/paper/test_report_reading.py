@@ -464,6 +464,8 @@ class TestRefusals:
         (around / "note.txt").write_text("nothing of ours")
         assert [one.size for one in read_several([around])] == ["paper", "smoke"]
         assert sources(around) == sources(inner) | {(around / "small.json").resolve()}
+        with pytest.raises(DataError, match=r"note\.txt is no result of ranmask: give a folder"):
+            read_several([around / "note.txt"])
         (around / "cut.json").write_text('{"format": "ranm')
         with pytest.raises(DataError, match=r"cut\.json: not valid JSON"):
             read_several([around])

@@ -21,7 +21,7 @@ from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.data.rows import Columns
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs import cost
-from ranmask.runs.cost import CostMeter, RunCost, duration
+from ranmask.runs.cost import CostMeter, RunCost, about, duration
 
 
 class FakeTime:
@@ -89,6 +89,7 @@ def test_in_words():
         "10.0 minutes",
         "25.0 hours",
     ]
+    assert [about(seconds) for seconds in (0.2, 60)] == ["less than a second", "about 60 seconds"]
 
 
 @pytest.fixture

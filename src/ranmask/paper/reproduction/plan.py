@@ -95,7 +95,7 @@ def chosen(steps: Sequence[Planned], names: str | None) -> set[str]:
     patterns = [pattern.strip() for pattern in names.split(",")]
     for pattern in patterns:
         if not any(fnmatchcase(step.step.name, pattern) for step in steps):
-            raise OptionError(f"no step of these recipes is called {pattern!r}: see a dry run")
+            raise OptionError(f"no step of these recipes is called {pattern!r}: see --dry-run")
     waiting = [
         step.key
         for step in steps
