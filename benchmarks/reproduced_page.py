@@ -3,8 +3,9 @@
     python -m benchmarks.reproduced_page [--fill] RUN...
 
 condenses reproductions into ``results/reproduced`` first, each variant (another seed, another base)
-into a file of its own; without arguments the page alone is written again, with its figures.
-``--fill`` takes of a reproduction only the steps that are open in ``results/reproduced``.
+into a file of its own, whose remarks stay; without arguments the page alone is written again, with
+its figures.  ``--fill`` takes of a reproduction only the steps that are open in
+``results/reproduced``.
 ``python -m benchmarks.results_page`` writes the page, too.
 """
 
@@ -69,6 +70,18 @@ def filled(before: Reproduction, run: Reproduction) -> Reproduction:
     return replace(before, steps=tuple(steps))
 
 
+def _condensed(run: Reproduction) -> Path:
+    return REPRODUCED / f"{run.folder_name}.json"
+
+
+def _over_what_is_there(run: Reproduction, fill: bool) -> Reproduction:
+    """What is written of a run: remarks are by hand, and no run has them."""
+    if not _condensed(run).exists():
+        return run
+    before = read(_condensed(run))
+    return filled(before, run) if fill else replace(run, remarks=run.remarks or before.remarks)
+
+
 def summary_part() -> str:
     """What docs/results.md says of it."""
     lines = [
@@ -101,11 +114,10 @@ def main() -> None:
     if options.fill and not options.runs:
         parser.error("--fill takes steps from a RUN: name one")
     try:
-        runs = read_several(options.runs)
+        runs = [_over_what_is_there(run, options.fill) for run in read_several(options.runs)]
         REPRODUCED.mkdir(exist_ok=True)
         for run in runs:
-            path = REPRODUCED / f"{run.folder_name}.json"
-            write(filled(read(path), run) if options.fill and path.exists() else run, path)
+            write(run, _condensed(run))
         write_page()
     except RanmaskError as error:
         parser.exit(1, f"{error}\n")
