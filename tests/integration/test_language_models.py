@@ -666,6 +666,22 @@ class TestLoadingMaskedLM:
         [places], [others] = (lm.top_tokens(["great"], 1) for lm in (single, half))
         assert len(places) == len(others)
 
+    @pytest.mark.parametrize("dtype", ["float64", "", 16])
+    def test_a_dtype_that_is_none_of_ours(self, saved, dtype):
+        with pytest.raises(OptionError, match=f"float32, bfloat16, float16; not {dtype!r}"):
+            MaskedLM.from_pretrained(saved, "cpu", dtype)
+
+    @pytest.mark.parametrize(("device", "dtype"), [("cuda", "float16"), ("cpu", "float32")])
+    def test_dtype_of_a_device(self, saved, monkeypatch, device, dtype):
+        def no_weights(loader, name, **given):
+            assert given == {"dtype": dtype}
+            raise ModelError("asked for")
+
+        monkeypatch.setattr(checkpoints.hub, "usable_device", torch.device)
+        monkeypatch.setattr(checkpoints.hub, "load_pretrained", no_weights)
+        with pytest.raises(ModelError, match="asked for"):
+            MaskedLM.from_pretrained(saved, device)
+
     def test_losses_are_computed_in_single_precision(self, saved):
         half = MaskedLM.from_pretrained(saved, "cpu", "bfloat16")
         with pytest.raises(OptionError, match="in bfloat16: load it with dtype='float32'"):
