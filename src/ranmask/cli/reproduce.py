@@ -42,7 +42,7 @@ class ReproduceCommand(Checked, group="Reproduction"):
         repeated=True,
     )
     seeds: int = option(
-        "So many seeds, from the recipe's own on, each with its own record.", 1, least=1
+        "So many seeds, from the recipe's own on, each with its own record.", 1, least=1, most=1000
     )
     steps: str | None = option(
         "Only steps whose names match, with what they need, as '*-pgd-*'; several by commas.",
