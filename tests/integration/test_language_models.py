@@ -383,6 +383,14 @@ class TestTies:
         [places] = MaskedLM(MadeUpModel(logits), tokenizer).top_tokens(["great"], 4)
         assert places[0] == tuple(tokenizer.convert_ids_to_tokens([9, 20, 30, 0]))
 
+    def test_below_zero_and_beyond_all_numbers(self):
+        tokenizer = tiny_models.wordpiece_tokenizer()
+        logits = torch.full((len(tokenizer),), -torch.inf)
+        order = [70, 30, 50, 9, 20, 60]
+        logits[order] = torch.tensor([torch.inf, 3.0, 1e-9, -1e-9, -2.0, -1e30])
+        [places] = MaskedLM(MadeUpModel(logits), tokenizer).top_tokens(["great"], 7)
+        assert places[0] == tuple(tokenizer.convert_ids_to_tokens([*order, 0]))
+
 
 class TestTokens:
     def test_bert(self):
