@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import tiny_models
+import tokenizers
 import torch
 import transformers
 from hypothesis import given, settings
@@ -445,6 +446,14 @@ class TestTokens:
         assert model.mask_place("the film") is None
         assert model.mask_place("film " * 61 + "[MASK]") == 62
         assert model.mask_place("film " * 62 + "[MASK]") is None
+
+    def test_a_mask_token_that_must_be_a_word_is_none_inside_one(self):
+        model, tokenizer = bert_lm()
+        word = tokenizers.AddedToken("[MASK]", single_word=True, special=True)
+        tokenizer = copy.deepcopy(tokenizer)  # the others of this file read with it
+        tokenizer.add_special_tokens({"mask_token": word})
+        lm = MaskedLM(model, tokenizer)
+        assert [lm.mask_place(f"good{blank}[MASK]") for blank in (" ", "")] == [2, None]
 
 
 def by_hand(model, before, words, after, types=None):
