@@ -3,9 +3,9 @@
     python -m benchmarks.reproduced_page [--fill] RUN...
 
 condenses reproductions into ``results/reproduced`` first, each variant (another seed, another base)
-into a file of its own; without arguments the page alone is written again, with its figures.
-``--fill`` takes of a reproduction only what is open in ``results/reproduced`` or met more
-texts, and the models of that; a run that was set to other ``texts`` fills the same record.
+into a file of its own, whose remarks stay; without arguments the page alone is written again, with
+its figures.  ``--fill`` takes of a reproduction only what is open in ``results/reproduced`` or met
+more texts, and the models of that; a run that was set to other ``texts`` fills the same record.
 ``python -m benchmarks.results_page`` writes the page, too.
 """
 
@@ -131,6 +131,13 @@ def _path(run: Reproduction) -> Path:
     return REPRODUCED / f"{run.folder_name}.json"
 
 
+def _over(before: Reproduction | None, run: Reproduction, fill: bool) -> Reproduction:
+    """What is written of a run: remarks are by hand, and no run has them."""
+    if before is None:
+        return run
+    return filled(before, run) if fill else replace(run, remarks=run.remarks or before.remarks)
+
+
 def summary_part() -> str:
     """What docs/results.md says of it."""
     lines = [
@@ -163,12 +170,15 @@ def main() -> None:
     if options.fill and not options.runs:
         parser.error("--fill takes steps from a RUN: name one")
     try:
-        runs = read_several(options.runs)
-        REPRODUCED.mkdir(exist_ok=True)
-        for run in runs:
+        records: dict[Path, Reproduction] = {}
+        for run in read_several(options.runs):
             kept = _as_kept(run) if options.fill else run
             path = _path(kept)
-            write(filled(read(path), kept) if options.fill and path.exists() else kept, path)
+            before = records.get(path) or (read(path) if path.exists() else None)
+            records[path] = _over(before, kept, options.fill)
+        REPRODUCED.mkdir(exist_ok=True)
+        for path, record in records.items():
+            write(record, path)
         write_page()
     except RanmaskError as error:
         parser.exit(1, f"{error}\n")

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ranmask.certificates.kept import Retention
-from ranmask.models.base import MaskedCopies
+from ranmask.models import encoding
+from ranmask.models.base import MaskedCopies, whole_copy
 from ranmask.training import encoder
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import Collator
@@ -113,6 +114,21 @@ def test_texts_laid_out_together_are_as_they_are_alone(classifier, hide):
         assert rows.first_body_place == alone.first_body_place
         assert rows.body_type == alone.body_type
     assert encode.rows_of_each([]) == []
+
+
+def test_a_word_is_read_once_while_there_is_room(classifier, monkeypatch):
+    encode = classifier("bert", "drop").encoder
+    read, asked = encode._plain_ids, []
+    monkeypatch.setattr(encode, "_plain_ids", lambda words: asked.extend(words) or read(words))
+    monkeypatch.setattr(encode, "_known", {})
+    first, second, third = (whole_copy(text, len(text.words)) for text in TEXTS[:3])
+    rows = [encode.rows_of_all(copies)[0].ids.tolist() for copies in ([first], [first, second])]
+    assert rows[0] == rows[1] and asked[:2] == [" good", " film"]
+    assert len(asked) == len(set(asked)) == len(encode._known)
+    monkeypatch.setattr(encoding, "_CACHED_WORDS", len(asked))
+    encode.rows(third)
+    assert set(encode._known) == {"a", " a"}
+    assert encode.rows(first).ids.tolist() == rows[0]
 
 
 def test_company_does_not_matter(classifier):

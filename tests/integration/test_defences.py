@@ -18,6 +18,7 @@ from ranmask.errors import OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import batches
 from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.training.defence import Defence, Step
 from ranmask.training.defences import build, parts_of
 from ranmask.training.defences.dne import Dne, _risen
@@ -577,6 +578,18 @@ def test_safer_reads_another_copy_in_every_epoch_and_for_every_seed():
     copies = {read(*one) for one in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))}
     assert len(copies) == 4
     assert read(0, 1, 0, progress=0.5) == read(0, 1, 0)
+
+
+def test_what_is_trained_is_measured_by_screened_votes_too():
+    """As on a GPU in the end: these refuse a tolerance, which other models are given."""
+    exact = HuggingFaceClassifier(*tiny_models.bert(), hide="drop")
+    screened = MixedPrecisionClassifier(exact)
+    options = TrainingOptions(mask_rate=0.5)
+    for defence in (Defence(), Safer(TABLE)):
+        measured = defence.validator(screened, options, final=True)
+        assert measured.given_tolerance is None and measured.base is screened
+        before = defence.validator(exact, options)
+        assert before.given_tolerance == 0.0
 
 
 def test_every_step_has_a_seed_of_its_own():

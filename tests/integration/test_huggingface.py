@@ -415,6 +415,8 @@ class TestSameBits:
         assert np.allclose(np.concatenate(other.score(copies)), scores, atol=1e-5)
         [certificate] = SmoothedClassifier(other, keep=1).certify(["good film"])
         assert not certificate.guarantee and not certificate.assumes
+        assert other.assumes == ()  # nobody looked whether it is steady
+        assert base._steady and not other._steady  # nor is it held to what was found of another
         half = base.unmeasured("float16")
         assert half.dtype == "float16" and base.dtype == "float32" and half.tolerance == 0
         assert np.allclose(np.concatenate(half.score(copies)), scores, atol=0.1)  # fewer bits

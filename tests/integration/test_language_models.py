@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import tiny_models
+import tokenizers
 import torch
 import transformers
 from hypothesis import given, settings
@@ -383,6 +384,14 @@ class TestTies:
         [places] = MaskedLM(MadeUpModel(logits), tokenizer).top_tokens(["great"], 4)
         assert places[0] == tuple(tokenizer.convert_ids_to_tokens([9, 20, 30, 0]))
 
+    def test_below_zero_and_beyond_all_numbers(self):
+        tokenizer = tiny_models.wordpiece_tokenizer()
+        logits = torch.full((len(tokenizer),), -torch.inf)
+        order = [70, 30, 50, 9, 20, 60]
+        logits[order] = torch.tensor([torch.inf, 3.0, 1e-9, -1e-9, -2.0, -1e30])
+        [places] = MaskedLM(MadeUpModel(logits), tokenizer).top_tokens(["great"], 7)
+        assert places[0] == tuple(tokenizer.convert_ids_to_tokens([*order, 0]))
+
 
 class TestTokens:
     def test_bert(self):
@@ -437,6 +446,14 @@ class TestTokens:
         assert model.mask_place("the film") is None
         assert model.mask_place("film " * 61 + "[MASK]") == 62
         assert model.mask_place("film " * 62 + "[MASK]") is None
+
+    def test_a_mask_token_that_must_be_a_word_is_none_inside_one(self):
+        model, tokenizer = bert_lm()
+        word = tokenizers.AddedToken("[MASK]", single_word=True, special=True)
+        tokenizer = copy.deepcopy(tokenizer)  # the others of this file read with it
+        tokenizer.add_special_tokens({"mask_token": word})
+        lm = MaskedLM(model, tokenizer)
+        assert [lm.mask_place(f"good{blank}[MASK]") for blank in (" ", "")] == [2, None]
 
 
 def by_hand(model, before, words, after, types=None):
@@ -665,6 +682,22 @@ class TestLoadingMaskedLM:
         assert half.description()["dtype"] == "bfloat16"
         [places], [others] = (lm.top_tokens(["great"], 1) for lm in (single, half))
         assert len(places) == len(others)
+
+    @pytest.mark.parametrize("dtype", ["float64", "", 16])
+    def test_a_dtype_that_is_none_of_ours(self, saved, dtype):
+        with pytest.raises(OptionError, match=f"float32, bfloat16, float16; not {dtype!r}"):
+            MaskedLM.from_pretrained(saved, "cpu", dtype)
+
+    @pytest.mark.parametrize(("device", "dtype"), [("cuda", "float16"), ("cpu", "float32")])
+    def test_dtype_of_a_device(self, saved, monkeypatch, device, dtype):
+        def no_weights(loader, name, **given):
+            assert given == {"dtype": dtype}
+            raise ModelError("asked for")
+
+        monkeypatch.setattr(checkpoints.hub, "usable_device", torch.device)
+        monkeypatch.setattr(checkpoints.hub, "load_pretrained", no_weights)
+        with pytest.raises(ModelError, match="asked for"):
+            MaskedLM.from_pretrained(saved, device)
 
     def test_losses_are_computed_in_single_precision(self, saved):
         half = MaskedLM.from_pretrained(saved, "cpu", "bfloat16")

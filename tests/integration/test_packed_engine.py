@@ -18,7 +18,7 @@ from ranmask.models.base import MaskedCopies
 from ranmask.models.gpu import scoring
 from ranmask.models.gpu.forward import Relative, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
-from ranmask.models.gpu.packing import cut, pack
+from ranmask.models.gpu.packing import cut, pack, short
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.words import Document
@@ -259,6 +259,16 @@ class TestLayout:
                     assert spelt.longest == [tiny_models.LONGEST]
                 found, expected = packed.score_copies([copies]), plain.score_copies([copies])
                 np.testing.assert_allclose(found, expected, atol=ROUNDING)
+
+    def test_numbers_that_need_more_bits_keep_them(self, classifiers):
+        """Where there are many texts, or words of many tokens, what is sorted passes 2**16."""
+        for numbers in ([3, 1, 2**16 - 1], [2**16, 1], [2**33, 5]):
+            assert short(np.array(numbers)).tolist() == numbers
+        packed, _ = classifiers("bert", "drop")
+        long = copies_of(packed, ["!" * 40, *WORDS], 3, 1)
+        one = spell([long], packed.encoder)
+        many = spell([long] * (2**16 // int(one.sizes.max())), packed.encoder)
+        assert (many.most_extra == one.most_extra).all()
 
     @pytest.mark.parametrize("hide", HIDING)
     def test_some_texts_are_as_if_spelt_alone(self, classifiers, hide):

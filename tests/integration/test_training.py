@@ -889,6 +889,15 @@ class TestFolder:
         assert (lines[0]["loss"], lines[0]["grad_norm"], lines[0]["step"]) == (None, None, 2)
         json.dumps(lines, allow_nan=False)
 
+    def test_a_training_that_diverges_says_so_in_its_log(self, train, tmp_path, monkeypatch):
+        """The library's own filter would log such a loss as 0, the best there is."""
+        monkeypatch.setattr(encoder, "certified_summary", lambda *_: summary(6, 3))
+        options = replace(QUICK, vote_epochs=0, learning_rate=1e36)
+        with pytest.raises(ClassifierError, match="nan"):  # what is measured in the end
+            train(tmp_path / "out", options)
+        losses = [line["loss"] for line in log(tmp_path / "out") if "loss" in line]
+        assert losses[0] > 0 and losses[-1] is None and 0 not in losses
+
     @pytest.mark.parametrize("error", [ClassifierError("nan"), ModelError("overflow")])
     def test_what_half_precision_cannot_measure_single_precision_does(self, error):
         def measure(base):

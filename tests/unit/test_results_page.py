@@ -310,6 +310,12 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
         return {path.name: read(path) for path in (tmp_path / "REPRODUCED").iterdir()}
 
     assert condense().keys() == {"sst2-certified.json"}
+    written = replace(run, remarks=("By hand.",))
+    write(written, tmp_path / "REPRODUCED" / "sst2-certified.json")
+    for options in ((), ("--fill",)):
+        assert condense(*options)["sst2-certified.json"] == written
+    assert condense(remarks=("Another.",))["sst2-certified.json"].remarks == ("Another.",)
+    write(run, tmp_path / "REPRODUCED" / "sst2-certified.json")
     found = condense("--fill", steps=tuple(half), **seed)  # there is nothing to fill yet
     assert found.keys() == {"sst2-certified.json", "sst2-certified-seed1.json"}
     assert found["sst2-certified-seed1.json"].missing

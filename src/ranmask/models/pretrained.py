@@ -20,8 +20,6 @@ from ranmask.models.compact_encoder import CompactEncoder
 from ranmask.models.word_table import WordTable
 from ranmask.words import Hiding
 
-_DTYPES = ("float32", "bfloat16", "float16")
-
 
 def load(
     folder_or_id: str,
@@ -72,8 +70,9 @@ def load(
     from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier
 
     numbers = "float32" if dtype is None or dtype == SCREENED else dtype
-    if numbers not in _DTYPES:
-        raise OptionError(f"dtype must be one of {', '.join((*_DTYPES, SCREENED))}; not {dtype!r}")
+    if numbers not in hub.DTYPES:
+        names = ", ".join((*hub.DTYPES, SCREENED))
+        raise OptionError(f"dtype must be one of {names}; not {dtype!r}")
     where = hub.usable_device(device)
     model, tokenizer, missing = hub.load_pretrained(
         "AutoModelForSequenceClassification", folder_or_id, dtype=numbers, revision=revision

@@ -143,6 +143,15 @@ class TestReplacing:
         found = [changed.words_changed(one) for one in (text, longer, shorter, text)]
         assert found == [2, 1, 1, 2]
 
+    @pytest.mark.parametrize("tokenization", ["words", "textattack-2021"])
+    def test_changes_are_counted_where_words_have_moved(self, tokenization):
+        text = tokenize("a b c d", tokenization)
+        made = [text.rewritten(1, "x"), text.rewritten(1, "b x"), text.rewritten(1, "x", through=2)]
+        made += [text.deleted(0), text.replaced({1: "x.y"})]
+        pairs = [zip(text.words, fresh(one).words, strict=False) for one in made]
+        expected = [sum(old != new for old, new in words) for words in pairs]
+        assert [one.words_changed(text) for one in made] == expected
+
     def test_similarity(self):
         text = tokenize("a b c", "words").replaced({1: "x"})
         assert text.words == ("a", "x", "c")

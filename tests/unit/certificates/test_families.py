@@ -16,7 +16,7 @@ from ranmask.certificates.families import (
     weighted_sets,
 )
 from ranmask.certificates.kept import Retention, check_fixed, kept_count
-from ranmask.errors import OptionError
+from ranmask.errors import OptionError, interruptible
 
 sizes = st.integers(1, 40).flatmap(lambda h: st.tuples(st.just(h), st.integers(1, h)))
 
@@ -238,6 +238,17 @@ class TestFreshSets:
         for bad in ((3, 4, 5), (3, 0, 5), (3, 1, 0)):
             with pytest.raises(OptionError):
                 fresh_sets(*bad, [1])
+
+    def test_texts_of_one_draw_cannot_change_each_others_sets(self):
+        with pytest.raises(ValueError, match="read-only"):
+            fresh_sets(9, 3, 5, [1, 2])[0, 0, 0] = 8
+
+    def test_can_be_stopped_between_chunks(self, monkeypatch):
+        monkeypatch.setattr(families, "_CHUNK", 30)
+        asked = []
+        with interruptible(lambda: asked.append(1)):
+            fresh_sets(30, 3, 10, [1, 2])
+        assert len(asked) == 20
 
 
 def chances(weights, kept):

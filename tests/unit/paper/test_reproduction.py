@@ -694,6 +694,12 @@ def test_a_recipe_that_draws_nothing_is_the_same_with_every_seed(recipe, path, r
     assert {folder.name for folder in runs.iterdir()} == {"steps", "first"}
 
 
+@pytest.mark.parametrize("seeds", [0, 10**11])
+def test_how_many_seeds_there_may_be(recipe, path, runs, seeds):
+    with pytest.raises(OptionError, match=f"from 1 to 1000, not {seeds}"):
+        command([path(recipe("first", GOOD))], runs=runs, seeds=seeds)
+
+
 def test_seeds_are_told_apart(recipe, path, runs, notes, capsys, monkeypatch):
     made = path(recipe("first", GOOD))
     named = Path(made).read_text().replace("texts = 4", "texts = 4\nseed = 0")

@@ -84,6 +84,13 @@ def test_texts_of_one_length_are_drawn_at_once(monkeypatch):
     monkeypatch.setattr(masks.families, "fresh_sets", counting)
     list(smoothed("fresh").copies(DOCUMENTS * 4))
     assert sorted(asked) == [(1, 4), (2, 4), (12, 8), (30, 4)]
+    asked.clear()
+    monkeypatch.setattr(masks, "_MOST_DRAWN", 1)  # else many long texts would take all memory
+    drawn = smoothed("fresh").copies(DOCUMENTS)
+    next(drawn)
+    assert asked == [(12, 1)]
+    list(drawn)
+    assert asked == [(len(one.words), 1) for one in DOCUMENTS]
 
 
 @pytest.mark.parametrize("sampling", ["fresh", "lm"])

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -93,6 +94,12 @@ class TestHowManyWords:
         assert 1 <= len(draw.sets) <= copies
         for one in draw.sets.tolist():
             assert sorted(set(one)) == one and one[0] >= 0 and one[-1] < words
+
+    def test_a_rate_is_read_as_it_is_written(self):
+        """A fraction exactly, a float by its digits: the two are equal, and hide other numbers."""
+        for rate, kept in ((0.9, 2), (Fraction(0.9), 1), (0.9, 2)):
+            plan = MaskingPlan((Retention(mask_rate=rate),), "auto", 2, 0.0, 0)
+            assert plan.draw(15, Turn(0, 0, 0.5)).kept == kept
 
     def test_mixed_numbers_come_up_about_equally_often(self):
         mixed = plan((Retention(1), Retention(2), Retention(5)), copies=1)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ranmask.errors import ModelError
+from ranmask.errors import ModelError, OptionError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import TokenRows
@@ -87,7 +87,10 @@ class Checkpoint:
         if isinstance(folder_or_id, Path) and not Path(source).is_dir():
             raise ModelError(f"there is no model folder {source!r}")
         where = hub.usable_device(device)
-        dtype = dtype or ("float16" if where.type == "cuda" else "float32")
+        if dtype is None:
+            dtype = "float16" if where.type == "cuda" else "float32"
+        if dtype not in hub.DTYPES:
+            raise OptionError(f"dtype must be one of {', '.join(hub.DTYPES)}; not {dtype!r}")
         model, tokenizer, missing = hub.load_pretrained(cls.loader, source, dtype=dtype)
         if missing := list(filter(cls.needs, missing)):
             raise ModelError(
