@@ -325,7 +325,7 @@ class TestOutput:
         reviews("--plain", "--output", "out.jsonl")
         done = reviews("--plain", "--output", "out.jsonl", *other)
         assert done.exit_code == 1
-        assert "belongs to a run with another" in error_of(done) and name in done.stderr
+        assert "belongs to another run" in error_of(done) and name in done.stderr
 
     def test_fresh_masks_that_were_drawn_otherwise_are_refused(self, here):
         """As by a ranmask before 2026-11-18: a file holds the outcomes of one kind of draws."""
@@ -337,7 +337,7 @@ class TestOutput:
         (here / "out.jsonl").write_text(json.dumps(record) + "\n" + "".join(lines[:1]))
         done = reviews(*drawn)
         assert done.exit_code == 1
-        assert "belongs to a run with another" in error_of(done) and "draws" in done.stderr
+        assert "belongs to another run" in error_of(done) and "draws" in done.stderr
 
     def test_errors_in_the_file_count_when_it_is_resumed(self, here):
         (here / "reviews.csv").write_text("text,label\n,1\nthe good film,1\n")

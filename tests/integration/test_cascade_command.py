@@ -171,7 +171,7 @@ class TestAugmentation:
         given = (str(base_folder), TRAIN, HELD_OUT, output)
         with pytest.raises(OutputError, match=r"differs in options.seed \(0 there, 1 here"):
             augmented_corpus(*given, replace(QUICK, seed=1), plan(), device="cpu")
-        with pytest.raises(OutputError, match="belongs to a run with another"):
+        with pytest.raises(OutputError, match="belongs to another run"):
             augmented_corpus(*given, QUICK, plan(seed=1), device="cpu")
 
     def test_an_output_that_is_taken_is_refused_first(self, base_folder, tmp_path):

@@ -235,7 +235,7 @@ class TestFiles:
             *(["--tolerance", "0.1"], ["--labels", "no,yes"], ["--masks", "7"]),
         ):
             done = certify("--input", reviews, "--output", out, *other)
-            assert done.returncode == 1 and "belongs to a run with another" in done.stderr
+            assert done.returncode == 1 and "belongs to another run" in done.stderr
         reviews.write_text("text\nother\n")
         done = certify("--input", reviews, "--output", out)
         assert done.returncode == 1 and "sha256" in done.stderr

@@ -122,7 +122,7 @@ class TestEveryCommandOverTexts:
         ]
         assert counts[1] == counts[0] + 1
         again = run_cli(*command, *given, "first.jsonl")
-        assert again.exit_code == 1 and "belongs to a run with another" in again.stderr
+        assert again.exit_code == 1 and "belongs to another run" in again.stderr
 
     def test_parts_and_rows_are_not_of_texts(self, command):
         told = refused(*command, "--split", "all", "a text", *TABLE, code=2)

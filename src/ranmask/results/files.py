@@ -161,7 +161,7 @@ def check_same_run(recorded: Mapping[str, Any], mine: Mapping[str, Any], path: P
 def another_run(path: Path, differing: Sequence[str]) -> OutputError:
     """What is raised where a file is that of a run with other settings."""
     return OutputError(
-        f"{path} belongs to a run with another {', '.join(differing)}: give the same options "
+        f"{path} belongs to another run (different: {', '.join(differing)}): give the same options "
         "to resume it, or choose another output"
     )
 

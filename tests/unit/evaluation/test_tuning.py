@@ -777,7 +777,7 @@ class TestCommand:
         tune(reviews, "--keep", 1, "--output", output)
         for other in (["--keep", 2], ["--keep", 1, "--rows", 3], ["--keep", 1, "--hide", "drop"]):
             done = tune(reviews, *other, "--output", output)
-            assert done.exit_code == 1 and "belongs to a run with another" in done.stderr
+            assert done.exit_code == 1 and "belongs to another run" in done.stderr
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
