@@ -107,7 +107,7 @@ class TestCompare:
         ranmask("certify", *sampled, "--input", reviews, "--output", out)
         assert "compare" not in record(out)["classifier"]["options"]
         done = ranmask("certify", "--compare", "--input", reviews, "--output", out)
-        assert done.exit_code == 1 and "another certificate, compare" in done.stderr
+        assert done.exit_code == 1 and "different: certificate, compare" in done.stderr
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -239,7 +239,7 @@ class TestCopies:
         assert record(out)["classifier"]["options"]["copies"] == 3
         for other in ([], ["--copies", 4]):
             done = ranmask("certify", *other, *given)
-            assert done.exit_code == 1 and "another copies" in done.stderr
+            assert done.exit_code == 1 and "different: copies" in done.stderr
 
     def test_a_model_that_adds_scores(self):
         text = "oil prices soared to a record"
@@ -299,9 +299,9 @@ class TestBeta:
         assert out.read_bytes() == whole
         for other in (["--draws", 100], ["--changed", 5], ["--seed", 2]):
             done = ranmask("beta", *given, *other)
-            assert done.exit_code == 1 and f"another {other[0][2:]}" in done.stderr
+            assert done.exit_code == 1 and f"different: {other[0][2:]}" in done.stderr
         done = ranmask("certify", "--input", reviews, "--output", out)
-        assert done.exit_code == 1 and "another" in done.stderr
+        assert done.exit_code == 1 and "another run (different: draws)" in done.stderr
 
     def test_a_pair(self, tmp_path, monkeypatch):
         (tmp_path / "pairs.jsonl").write_text('{"p": "good", "h": "bad bad good"}\n')

@@ -170,12 +170,12 @@ class TestOptions:
             (("--cpus-per-worker", 2), "threads"),
         ):
             done = run(source, tmp_path / "out", "steady", *more)
-            assert done.returncode == 1 and f"another {named}" in done.stderr
+            assert done.returncode == 1 and f"different: {named}" in done.stderr
         done = run(source, tmp_path / "out", shard_rows=21)
-        assert done.returncode == 1 and "another --shard-rows" in done.stderr
+        assert done.returncode == 1 and "different: --shard-rows" in done.stderr
         source.write_text(source.read_text() + "one more,1\n")
         done = run(source, tmp_path / "out")
-        assert done.returncode == 1 and "another sha256" in done.stderr
+        assert done.returncode == 1 and "different: sha256" in done.stderr
         assert contents(tmp_path / "out") == before
 
     @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ class TestCommands:
         assert "resuming out.jsonl: 1 rows are done" in done.stderr
         assert (here / "out.jsonl").read_text() == whole
         done = invoke(*command, "--output", "out.jsonl", "--seed", "4")
-        assert done.exit_code == 1 and "another seed" in done.stderr
+        assert done.exit_code == 1 and "different: seed" in done.stderr
 
     @pytest.mark.parametrize(
         ("given", "message"),

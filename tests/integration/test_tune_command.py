@@ -108,7 +108,7 @@ class TestWordTable:
         arguments = ("--data", corpus, "--rows", 20, "--keep", 1, "--output", output)
         assert ranmask("tune", "--model", folder, *arguments).returncode == 0
         other = ranmask("tune", "--model", table, *arguments)
-        assert other.returncode == 1 and "another model:" in other.stderr
+        assert other.returncode == 1 and "different: model)" in other.stderr
         refused = ranmask("tune", "--model", folder, "--data", corpus, "--keep", "1,2")
         assert refused.returncode == 2 and "needs --keep 1, not 2" in refused.stderr
 

@@ -1204,7 +1204,7 @@ class TestResuming:
         path = tmp_path / "out.jsonl"
         self.run(path, Moody())
         for options in ({"budget": 2}, {"seed": 3}, {"most_queries": 9}):
-            with pytest.raises(OutputError, match=f"with another {next(iter(options))}"):
+            with pytest.raises(OutputError, match=f"different: {next(iter(options))}"):
                 self.run(path, Moody(), **options)
         with pytest.raises(OutputError, match="another function"):
             self.run(path, keyword_classifier)

@@ -459,7 +459,7 @@ class TestFile:
         path = tmp_path / "tune.json"
         self.open(path).write(measure(SETTINGS[:1]), **FIGURES)
         before = path.read_bytes()
-        with pytest.raises(OutputError, match=f"another {named}: give the same"):
+        with pytest.raises(OutputError, match=rf"different: {named}\): give the same"):
             self.open(path, **other)
         assert path.read_bytes() == before
 
@@ -467,7 +467,7 @@ class TestFile:
         path = tmp_path / "tune.json"
         self.open(path)
         monkeypatch.setattr("ranmask.evaluation.tuning_file.__version__", "99")
-        with pytest.raises(OutputError, match="another ranmask"):
+        with pytest.raises(OutputError, match="different: ranmask"):
             self.open(path)
 
     @pytest.mark.parametrize(
@@ -925,9 +925,9 @@ class TestBeforeTheFirstSetting:
         before = said[: said.index("swept")]
         words = [len(text.split()) for text, _ in TEXTS]
         once, twice = sum(words), sum(n * (n - 1) // 2 for n in words)
-        assert before[1].startswith(f"keep 1, auto, vote and score: {once} masked copies, about ")
-        assert before[2].startswith(f"keep 2, auto, vote and score: {twice} masked copies, about ")
-        assert before[3].startswith(f"4 settings, 6 texts: {once + twice} copies, about ")
+        assert before[1].startswith(f"keep 1, auto, vote and score: {once} masked copies, ")
+        assert before[2].startswith(f"keep 2, auto, vote and score: {twice} masked copies, ")
+        assert before[3].startswith(f"4 settings, 6 texts: {once + twice} copies, ")
 
     def test_time_is_estimated_from_the_copies(self, monkeypatch):
         """A classifier that takes a hundredth of a second for each copy."""
