@@ -20,10 +20,10 @@ import torch
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch
-from ranmask.models.encoding import Ids, TokenRows, WordEncoder
+from ranmask.models.encoding import Ids, TokenRows, WordEncoder, ranges
 from ranmask.models.gpu.forward import PackedEncoder, Start, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
-from ranmask.models.gpu.packing import Packing, cut, pack, ranges, to_device
+from ranmask.models.gpu.packing import Packing, cut, pack, to_device
 from ranmask.models.gpu.weights import encoder_parts
 from ranmask.models.hub import first_line
 from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
