@@ -103,8 +103,10 @@ class PackedScorer:
         """Logits of texts that are laid out on the device, by batches; the ``others`` are noted."""
         many = [number for number, text in enumerate(copies) if len(text) >= FEW_COPIES]
         others.extend(number for number, text in enumerate(copies) if len(text) < FEW_COPIES)
-        rows = np.cumsum([len(copies[number]) for number in many])
-        cuts = [0, *(np.flatnonzero(np.diff(rows // _ROWS_AT_ONCE)) + 1).tolist(), len(many)]
+        rows = np.array([len(copies[number]) for number in many], dtype=np.int64)
+        # By the rows before a text, so that the last one of a full list is not left by itself.
+        pieces = (np.cumsum(rows) - rows) // _ROWS_AT_ONCE
+        cuts = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(many)]
         for start, stop in pairwise(cuts):
             some = many[start:stop]
             if not some:
