@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import gc
 import json
 import os
 import tempfile
@@ -88,7 +87,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.workers:
         sharding = Sharding(-(-len(rows) // (PARTS * options.workers)), workers=options.workers)
     else:
-        gc.freeze()  # as the command does
         engine = _loop(smoothed, resources, options)
     loaded = 0.0, 0.0
 
@@ -128,7 +126,6 @@ def _made(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackResour
 def _in_worker(options: argparse.Namespace, ready: Path) -> AttackLoop:
     """What a worker runs; it begins when all have loaded, so that no loading is in the time."""
     smoothed, resources = _made(options)
-    gc.freeze()
     (ready / str(os.getpid())).touch()
     last = time.monotonic() + _LOADING
     while len(list(ready.iterdir())) < options.workers and time.monotonic() < last:

@@ -21,6 +21,7 @@ from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
 from ranmask.models.gpu.packing import cut, pack, short
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
+from ranmask.smoothing.voting import batched_by_size
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -134,6 +135,23 @@ class TestBatchesAhead:
         list(base.score_each(self.batches(base)))
         begun, fetched = [("begun", n) for n in range(3)], [("fetched", n) for n in range(3)]
         assert seen == [*begun[:2], fetched[0], begun[2], *fetched[1:]]
+
+    def test_the_last_text_of_a_full_batch_is_not_computed_by_itself(
+        self, classifiers, monkeypatch
+    ):
+        base, many = classifiers("bert", "drop")[0], 70
+        copies = [copies_of(base, WORDS, 3, many, seed=seed) for seed in range(9)]
+        sizes = []
+
+        def spelt(texts, encoder):
+            sizes.append(len(texts))
+            return spell(texts, encoder)
+
+        monkeypatch.setattr(scoring, "spell", spelt)
+        monkeypatch.setattr(scoring, "_ROWS_AT_ONCE", 4 * many + 1)
+        for batch in batched_by_size(copies, 4 * many + 1):
+            base.score(batch)
+        assert sizes == [5, 4]
 
     def test_rechecked_batches_are_asked_about_again(self, classifiers):
         base = classifiers("bert", "drop")[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -34,6 +36,7 @@ MakeLoop: TypeAlias = Callable[[], AttackLoop]
 
 _FIRST = 8  # texts that are attacked before the others, and tell what those will take
 _ASKED_AT_ONCE = 4096  # texts, between which a run that is killed loses nothing
+_GARBAGE = 1 << 18  # objects, more than a round of attacks makes
 _MOST_SAID = 1 << 26  # characters, before the file is tidied
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
@@ -86,8 +89,20 @@ def attack_rows(
     ``labels``: the names that rows give classes; by default the victim's, else the data's.
     """
     make = functools.partial(_task, engine, tuple(labels or ()), tuple(source.label_names or ()))
-    summary = run(make, source, output, sharding=sharding, events=events)
+    with rare_collections():
+        summary = run(make, source, output, sharding=sharding, events=events)
     return summary if isinstance(summary, AttackSummary) else summarise_folder(output)
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Search for garbage seldom: a round makes many objects that live on, and hardly any cycle."""
+    before = gc.get_threshold()
+    gc.set_threshold(_GARBAGE)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _task(
@@ -132,9 +147,10 @@ class AttackTask:
 
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row of a shard."""
-        outcomes = self.engine.run(targets(rows, self.labels))
-        pairs = zip(rows, outcomes, strict=True)
-        return ({**outcome.to_dict(), **row.kept_values()} for row, outcome in pairs)
+        with rare_collections():  # in a worker
+            outcomes = self.engine.run(targets(rows, self.labels))
+            for row, outcome in zip(rows, outcomes, strict=True):
+                yield {**outcome.to_dict(), **row.kept_values()}
 
     def groups(
         self, rows: Iterable[Row], results: ResultFile, events: RunEvents

@@ -35,7 +35,7 @@ FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh"
 Stream: TypeAlias = Literal["family", "selection", "lm"]
 _STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "lm": 3}  # 2 was that of "fresh"
 
-_CHUNK = 1 << 22  # numbers drawn at a time: bounds memory for texts of many words
+_CHUNK = 1 << 20  # numbers drawn at a time, which fit into a cache
 _MANY_DRAWN = 128  # positions of a set, from which on a table says which are taken
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64, from each of its numbers to the next
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41

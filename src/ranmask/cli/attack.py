@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -104,6 +103,7 @@ def attack(given: Given) -> bool:
     Example: ranmask attack --recipe textfooler --model my-table --data sms_spam --rows 20
     """
     from ranmask.attacks.recipes import check_names, uses
+    from ranmask.attacks.runs import attack_rows, rare_collections, read_outcomes
     from ranmask.attacks.searches import check_search
 
     asked = given.build(AttackCommand)
@@ -137,21 +137,17 @@ def attack(given: Given) -> bool:
 
     outcomes: Iterable[AttackOutcome]
     readable = asked.printed is None
-    try:
+    with rare_collections():
         if asked.output is None:
             if _unlabelled(given):
                 source = replace(source, rows=_with_own_labels(rows, made().victim))
             name, outcomes, summary = _show(loops[0] if loops else made(), source, asked.printed)
         else:
-            from ranmask.attacks.runs import attack_rows, read_outcomes
-
             with shown_events(source.total, asked.output, sharding) as events:
                 loop = made if sharding is None else make
                 summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
             name = loops[0].recipe.name if loops else asked.recipe
             outcomes = read_outcomes(asked.output)
-    finally:
-        gc.unfreeze()
     if readable:
         _print(outcomes, asked.show, summary.labels)
     if not _unlabelled(given):
@@ -250,7 +246,6 @@ def _loop(
     )
     if label_names:
         class_ids(label_names, loop.victim.labels)  # told before the first text
-    gc.freeze()  # what was loaded stays: it need not be looked through for garbage again and again
     return loop
 
 

@@ -25,7 +25,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from ranmask.models.tokenizing import Frame, RowFormat, frame_of, split_one_way
 from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
+_T = TypeVar("_T")
 _WordSet: TypeAlias = tuple[bool, tuple[str, ...]]
 """Words to draw one from, and whether it begins a text."""
 
@@ -199,7 +200,7 @@ class WordEncoder:
         # Each word twice, as it begins a text and as it follows another; and what is left of none.
         words = [word[:CHARACTERS_PER_WORD] for word in (*text.document.words, *shown((), ()))]
         spelt = [*words, *(f" {word}" for word in words)]
-        distinct = _flat(self._tokens_of(spelt))
+        distinct = flat_tokens(self._tokens_of(spelt))
         frame = self._frame(text.document.premise)
         rows, order = [], np.argsort(kept, kind="stable")
         for copies in np.split(order, np.flatnonzero(np.diff(kept[order])) + 1):
@@ -227,16 +228,13 @@ class WordEncoder:
     def numbered(self, copies: Sequence[MaskedCopies]) -> NumberedWords:
         """The words of texts; all that are new are tokenised in one call of the tokenizer."""
         words = [text.document.words[: text.words_read] for text in copies]
-        counts = np.fromiter(map(len, words), np.int64, len(words))
         # All but the first word of a text follow a blank, which byte-level tokenizers read.
-        inner = defaultdict[str, int](itertools.count().__next__)
-        every = map(inner.__getitem__, itertools.chain.from_iterable(words))
-        numbers = np.fromiter(every, np.int64, int(counts.sum()))
+        numbers, counts, inner = number_words(words)
         firsts = defaultdict[str, int](itertools.count(len(inner)).__next__)
         numbers[np.cumsum(counts) - counts] = [firsts[own[0]] for own in words]
         spelt = [f" {word[:CHARACTERS_PER_WORD]}" for word in inner]
         spelt += [word[:CHARACTERS_PER_WORD] for word in firsts]
-        sizes, tokens = _flat(self._tokens_of(spelt))
+        sizes, tokens = flat_tokens(self._tokens_of(spelt))
         return NumberedWords(numbers, counts, sizes, tokens)
 
     def frames(self, copies: Sequence[MaskedCopies]) -> list[Frame]:
@@ -254,7 +252,7 @@ class WordEncoder:
     ) -> TokenRows:
         """Rows of the copies of one text, by the tokens of its words."""
         counts = np.full(len(kept), len(words))
-        return self._place(_flat(words), kept, kept, counts, frame or self._single)
+        return self._place(flat_tokens(words), kept, kept, counts, frame or self._single)
 
     def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
         """Rows of texts with as many words."""
@@ -357,7 +355,7 @@ class WordEncoder:
         if known is None:
             first, words = key
             spelt = [("" if first else " ") + word[:CHARACTERS_PER_WORD] for word in words]
-            known = _flat(self._tokens_of(spelt))
+            known = flat_tokens(self._tokens_of(spelt))
             if len(self._known_sets) >= _CACHED_SETS:
                 self._known_sets.clear()
             self._known_sets[key] = known
@@ -388,11 +386,31 @@ class WordEncoder:
         ]
 
 
-def _flat(words: Sequence[tuple[int, ...]]) -> tuple[Ids, Ids]:
+def number_words(texts: Sequence[Sequence[_T]]) -> tuple[Ids, Ids, list[_T]]:
+    """The words of texts as numbers in a list of distinct ones; how many each has; that list."""
+    counts = np.fromiter(map(len, texts), np.int64, len(texts))
+    known = defaultdict[_T, int](itertools.count().__next__)
+    every = map(known.__getitem__, itertools.chain.from_iterable(texts))
+    return np.fromiter(every, np.int64, int(counts.sum())), counts, list(known)
+
+
+def flat_tokens(words: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
     """The number of tokens of each word, and all tokens."""
     sizes = np.fromiter(map(len, words), np.int64, len(words))
     every = itertools.chain.from_iterable(words)
     return sizes, np.fromiter(every, np.int64, int(sizes.sum()))
+
+
+def numbered(counts: Ids) -> tuple[Ids, Ids]:
+    """``counts`` items of each kind: the kind of each, and its number within it."""
+    kind = np.repeat(np.arange(len(counts)), counts)
+    return kind, np.arange(len(kind)) - (np.cumsum(counts) - counts)[kind]
+
+
+def ranges(starts: Ids, counts: Ids) -> Ids:
+    """``counts`` numbers from each of ``starts`` on."""
+    kind, number = numbered(counts)
+    return np.asarray(starts[kind] + number)
 
 
 def _blocks(

@@ -1,6 +1,7 @@
 """The engine: what becomes of a text depends on nothing that is attacked with it."""
 
 import contextlib
+import gc
 import json
 import math
 import zlib
@@ -1137,6 +1138,22 @@ class TestResuming:
         assert not path.read_bytes() and first > everything / 12  # the first few come first
         assert run(path, Moody()) == everything - first
         assert self.files(path) == self.files(quiet) and len(list(tmp_path.iterdir())) == 2
+
+    def test_garbage_is_looked_for_seldom_while_texts_are_attacked(self, tmp_path):
+        usual, seen = gc.get_threshold(), []
+
+        def watched(texts):
+            seen.append(gc.get_threshold()[0])
+            return keyword_classifier(texts)
+
+        self.run(tmp_path / "out.jsonl", watched)
+        in_file = len(seen)
+        task = runs.AttackTask(AttackLoop(as_victim(watched), to_negative()), ("0", "1"))
+        assert len(list(task.lines(self.rows()))) == 40  # as a worker does
+        assert len(seen) > in_file > 0 and min(seen) > 100 * usual[0]
+        with pytest.raises(ClassifierError):
+            self.run(tmp_path / "broken.jsonl", Moody(after=0))
+        assert gc.get_threshold() == usual
 
     def test_a_few_are_attacked_first_to_see_how_long_that_takes(self, tmp_path):
         sizes = []

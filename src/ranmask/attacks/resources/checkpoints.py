@@ -6,9 +6,8 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +17,7 @@ import numpy as np
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
-from ranmask.models.encoding import TokenRows
+from ranmask.models.encoding import TokenRows, flat_tokens, number_words, numbered, ranges
 from ranmask.models.tokenizing import (
     RowFormat,
     frame_of,
@@ -69,7 +68,7 @@ class Checkpoint:
         self._reads_types = takes.types
         frame = frame_of(tokenizer)[0] if splits_at_blanks(tokenizer) else None
         self._frame = None if frame is None else (frame.before, frame.after)
-        self._read: dict[str, Sequence[int]] = {}
+        self._read: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def from_pretrained(
@@ -115,40 +114,44 @@ class Checkpoint:
 
         A text that spells a special token gets that token.
         """
-        found = self._ids(texts)
-        lengths = np.array([len(ids) for ids in found], dtype=np.int64)
-        width = int(lengths.max(initial=1))
-        used = np.arange(width) < lengths[:, None]
-        rows = np.full((len(texts), width), self._pad_id, dtype=np.int64)
-        rows[used] = np.fromiter(itertools.chain.from_iterable(found), np.int64)
-        positions = np.broadcast_to(np.arange(width, dtype=np.int64), rows.shape)
-        return TokenRows(rows, positions, lengths, width, 0)
+        numbers, counts, parts = number_words(self._parts(texts))
+        read = self._tokens_of([part for part in parts if isinstance(part, str)])
+        ids = (read[part] if isinstance(part, str) else part for part in parts)
+        of_parts, tokens = flat_tokens(list(ids))
+        sizes, first = of_parts[numbers], np.cumsum(of_parts) - of_parts
+        tokens = tokens[ranges(first[numbers], sizes)]
+        lengths = np.add.reduceat(sizes, np.cumsum(counts) - counts)
+        if lengths.max(initial=0) > self.longest:
+            row, place = numbered(lengths)
+            last = len(self._frame[1]) if self._frame else 0  # what ends a row stays
+            tokens = tokens[(place < self.longest - last) | (place >= lengths[row] - last)]
+        used = np.arange(min(lengths.max(initial=1), self.longest)) < lengths[:, None]
+        rows = np.full(used.shape, self._pad_id, dtype=np.int64)
+        rows[used] = tokens
+        positions = np.broadcast_to(np.arange(used.shape[1]), rows.shape)
+        lengths = np.clip(lengths, 1, self.longest)  # no model reads an empty row
+        return TokenRows(rows, positions, lengths, used.shape[1], 0)
 
-    def _ids(self, texts: Sequence[str]) -> list[Sequence[int]]:
-        """The tokens of texts.  Where words are read one by one, each is read once."""
-        apart = [plain(text) for text in texts] if self._frame is not None else [False] * len(texts)
+    def _parts(self, texts: Sequence[str]) -> list[tuple[str | tuple[int, ...], ...]]:
+        """What each row is made of: words that are read one by one, and tokens."""
+        apart = [self._frame is not None and plain(text) for text in texts]
         others = [text for text, known in zip(texts, apart, strict=True) if not known]
         how = {"truncation": True, "max_length": self.longest, "verbose": False}
         read = iter(self.tokenizer(others, **how)["input_ids"] if others else ())
-        split = [text.split() if known else [] for text, known in zip(texts, apart, strict=True)]
-        words = self._tokens_of(itertools.chain.from_iterable(split))
         before, after = self._frame or ((), ())
-        room = self.longest - len(before) - len(after)
-        found: list[Sequence[int]] = []
-        for own, known in zip(split, apart, strict=True):
-            tokens = itertools.chain.from_iterable(map(words.__getitem__, own))
-            ids = (*before, *itertools.islice(tokens, room), *after) if known else next(read)
-            found.append(ids or (self._pad_id,))
-        return found
+        return [
+            (before, *text.split(), after) if known else (tuple(next(read)),)
+            for text, known in zip(texts, apart, strict=True)
+        ]
 
-    def _tokens_of(self, words: Iterable[str]) -> Mapping[str, Sequence[int]]:
-        asked = dict.fromkeys(words)
+    def _tokens_of(self, words: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        """At least of these words: the tokens of each, without special tokens."""
         known = self._read
-        new = [word for word in asked if word not in known]
+        new = list(dict.fromkeys(word for word in words if word not in known))
         if new:
             if len(known) + len(new) > _CACHED_WORDS:
                 known = self._read = {}
-                new = list(asked)
+                new = list(dict.fromkeys(words))
             read = self.tokenizer(new, add_special_tokens=False, verbose=False)["input_ids"]
             known.update(zip(new, read, strict=True))
         return known

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ranmask.models.encoding import Ids
+from ranmask.models.encoding import Ids, numbered
 
 _COLUMNS = (16, 32, 64)  # of a group: the first that a row fits into
 
@@ -153,15 +153,3 @@ def _tiles(groups: npt.NDArray[np.int32], columns: int) -> npt.NDArray[np.int32]
 def short(numbers: Ids) -> npt.NDArray[np.integer]:
     """The same in 16 bits, where they fit in: sorted several times as fast, if by stable sort."""
     return numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers
-
-
-def numbered(counts: Ids) -> tuple[Ids, Ids]:
-    """``counts`` items of each kind: the kind of each, and its number within it."""
-    kind = np.repeat(np.arange(len(counts)), counts)
-    return kind, np.arange(len(kind)) - (np.cumsum(counts) - counts)[kind]
-
-
-def ranges(starts: Ids, counts: Ids) -> Ids:
-    """``counts`` numbers from each of ``starts`` on."""
-    kind, number = numbered(counts)
-    return np.asarray(starts[kind] + number)

@@ -20,10 +20,10 @@ import torch
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch
-from ranmask.models.encoding import Ids, TokenRows, WordEncoder
+from ranmask.models.encoding import Ids, TokenRows, WordEncoder, ranges
 from ranmask.models.gpu.forward import PackedEncoder, Start, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
-from ranmask.models.gpu.packing import Packing, cut, pack, ranges, to_device
+from ranmask.models.gpu.packing import Packing, cut, pack, to_device
 from ranmask.models.gpu.weights import encoder_parts
 from ranmask.models.hub import first_line
 from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
@@ -103,8 +103,10 @@ class PackedScorer:
         """Logits of texts that are laid out on the device, by batches; the ``others`` are noted."""
         many = [number for number, text in enumerate(copies) if len(text) >= FEW_COPIES]
         others.extend(number for number, text in enumerate(copies) if len(text) < FEW_COPIES)
-        rows = np.cumsum([len(copies[number]) for number in many])
-        cuts = [0, *(np.flatnonzero(np.diff(rows // _ROWS_AT_ONCE)) + 1).tolist(), len(many)]
+        rows = np.array([len(copies[number]) for number in many], dtype=np.int64)
+        # By the rows before a text, so that the last one of a full list is not left by itself.
+        pieces = (np.cumsum(rows) - rows) // _ROWS_AT_ONCE
+        cuts = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(many)]
         for start, stop in pairwise(cuts):
             some = many[start:stop]
             if not some:
