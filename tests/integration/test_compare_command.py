@@ -301,7 +301,7 @@ class TestBeta:
             done = ranmask("beta", *given, *other)
             assert done.exit_code == 1 and f"different: {other[0][2:]}" in done.stderr
         done = ranmask("certify", "--input", reviews, "--output", out)
-        assert done.exit_code == 1 and "another run (different: draws)" in done.stderr
+        assert done.exit_code == 1 and "another run (different: " in done.stderr
 
     def test_a_pair(self, tmp_path, monkeypatch):
         (tmp_path / "pairs.jsonl").write_text('{"p": "good", "h": "bad bad good"}\n')

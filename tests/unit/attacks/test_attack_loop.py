@@ -1223,7 +1223,7 @@ class TestResuming:
         for options in ({"budget": 2}, {"seed": 3}, {"most_queries": 9}):
             with pytest.raises(OutputError, match=f"different: {next(iter(options))}"):
                 self.run(path, Moody(), **options)
-        with pytest.raises(OutputError, match="another function"):
+        with pytest.raises(OutputError, match="different: function"):
             self.run(path, keyword_classifier)
 
     def test_unknown_labels(self, tmp_path):
