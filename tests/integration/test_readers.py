@@ -171,7 +171,7 @@ class TestOutOfFold:
         (copied / "sst2-whole.npz").unlink()
         for name, array in read(copied, encoder, "sst2", "whole").items():
             np.testing.assert_array_equal(array, resumed[name])
-        with pytest.raises(SystemExit, match="another rows"):
+        with pytest.raises(SystemExit, match="different: rows"):
             read(copied, encoder, "sst2", "whole", "--rows", "9")
 
     def test_segments_of_no_more_parts_than_words(self):

@@ -83,7 +83,7 @@ def test_goes_on_where_it_stopped(source, tmp_path):
     assert cut.read_bytes() == whole.read_bytes() and summary.rows == 8
     assert seen[0][0] == "started" and 0 < seen[0][2] < 8
     other = functools.partial(SmoothedClassifier, keyword_classifier, keep=2)
-    with pytest.raises(OutputError, match="another keep"):
+    with pytest.raises(OutputError, match="different: keep"):
         certify_file(other, source, cut, columns=COLUMNS)
 
 

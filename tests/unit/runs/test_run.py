@@ -212,7 +212,7 @@ class TestResultFile:
         with ResultFile(path, DESCRIPTION) as results:
             results.write([result(1)])
         other = {**DESCRIPTION, "options": {"keep": 2}}
-        with pytest.raises(OutputError, match="another keep"), ResultFile(path, other):
+        with pytest.raises(OutputError, match="different: keep"), ResultFile(path, other):
             pass
 
     def test_a_measured_tolerance_may_differ(self, tmp_path):
