@@ -7,6 +7,7 @@ import gc
 import hashlib
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ MakeLoop: TypeAlias = Callable[[], AttackLoop]
 _FIRST = 8  # texts that are attacked before the others, and tell what those will take
 _ASKED_AT_ONCE = 4096  # texts, between which a run that is killed loses nothing
 _GARBAGE = 1 << 18  # objects, more than a round of attacks makes
+_collecting = threading.Lock()
+_before: list[tuple[int, int, int]] = []  # thresholds that runs have found: the first is the user's
 _MOST_SAID = 1 << 26  # characters, before the file is tidied
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
@@ -96,13 +99,20 @@ def attack_rows(
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Search for garbage seldom: a round makes many objects that live on, and hardly any cycle."""
-    before = gc.get_threshold()
-    gc.set_threshold(_GARBAGE)
+    """Search for garbage seldom: a round makes many objects that live on, and hardly any cycle.
+
+    For the whole process; the last to leave, of several threads too, puts back what was before.
+    """
+    with _collecting:
+        _before.append(gc.get_threshold())
+        gc.set_threshold(_GARBAGE)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _collecting:
+            before = _before.pop()
+            if not _before:
+                gc.set_threshold(*before)
 
 
 def _task(
@@ -148,9 +158,9 @@ class AttackTask:
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row of a shard."""
         with rare_collections():  # in a worker
-            outcomes = self.engine.run(targets(rows, self.labels))
-            for row, outcome in zip(rows, outcomes, strict=True):
-                yield {**outcome.to_dict(), **row.kept_values()}
+            outcomes = list(self.engine.run(targets(rows, self.labels)))
+        pairs = zip(rows, outcomes, strict=True)
+        return ({**outcome.to_dict(), **row.kept_values()} for row, outcome in pairs)
 
     def groups(
         self, rows: Iterable[Row], results: ResultFile, events: RunEvents

@@ -1155,6 +1155,16 @@ class TestResuming:
             self.run(tmp_path / "broken.jsonl", Moody(after=0))
         assert gc.get_threshold() == usual
 
+    def test_runs_beside_each_other_put_back_how_often_garbage_is_looked_for(self):
+        usual = gc.get_threshold()
+        first, second = runs.rare_collections(), runs.rare_collections()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert gc.get_threshold()[0] > usual[0]  # the second still runs
+        second.__exit__(None, None, None)
+        assert gc.get_threshold() == usual
+
     def test_a_few_are_attacked_first_to_see_how_long_that_takes(self, tmp_path):
         sizes = []
 
