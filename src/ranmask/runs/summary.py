@@ -62,7 +62,7 @@ class RunSummary:
             self.reader_failed += unread(line)
             if "correct" not in line:
                 if "label_id" in line:
-                    self._add_unlabelled(line)
+                    self.add_unlabelled(line)
                 continue
             expected = line["expected_id"]
             self.certified.add(
@@ -90,13 +90,14 @@ class RunSummary:
                     named=one["label_id"],
                 )
 
-    def _add_unlabelled(self, line: Mapping[str, Any]) -> None:
-        """Count a line whose label may be right or wrong: its radius where it is proved."""
+    def add_unlabelled(self, line: Mapping[str, Any], texts: int = 1) -> None:
+        """Count lines whose label may be right or wrong: their radius where it is proved."""
         self.unlabelled.add(
             correct=True,
             radius=line.get("radius") if line.get("guarantee") else None,
             words=line["words"],
             named=line["label_id"],
+            texts=texts,
         )
 
     def values(self) -> dict[str, Any]:

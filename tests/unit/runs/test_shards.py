@@ -336,7 +336,7 @@ class TestFolder:
 
     def test_another_run_is_refused(self, tmp_path):
         run(tmp_path / "out")
-        with pytest.raises(OutputError, match="another shard_rows"):
+        with pytest.raises(OutputError, match="different: shard_rows"):
             run(tmp_path / "out", shard_rows=9)
 
     def test_the_input_may_have_moved(self, tmp_path):
@@ -431,6 +431,15 @@ class TestMerging:
         by_lines.add(folder_lines(tmp_path / "out"))
         assert summarise_folder(tmp_path / "out") == by_lines
         assert (by_lines.rows, by_lines.errors, by_lines.certified.texts) == (50, 1, 49)
+
+    def test_the_summary_of_texts_without_labels_is_that_of_the_lines(self, tmp_path, monkeypatch):
+        unknown = [replace(row, label=None) for row in rows(50)]
+        monkeypatch.setitem(globals(), "rows", lambda count: unknown)
+        run(tmp_path / "out", dies=poisonous(7))
+        by_lines = RunSummary("certify", SMOOTHED.labels)
+        by_lines.add(folder_lines(tmp_path / "out"))
+        assert summarise_folder(tmp_path / "out") == by_lines
+        assert [texts for *_, texts in by_lines.unlabelled.radii()] == [49]
 
     def test_an_existing_file_is_left_alone(self, tmp_path):
         run(tmp_path / "out")

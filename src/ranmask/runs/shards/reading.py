@@ -37,6 +37,8 @@ def summarise_folder(folder: Path) -> RunSummary:
         summary.add(folder_lines(folder, manifest))
         return summary
     pyarrow = arrow()
+    results = (line for line in folder_lines(folder, manifest) if "label_id" in line)
+    guarantee = next(results, {}).get("guarantee", False)  # the same in all
     names = (*_SUMMARISED, "radius") if summary.has_radii else _SUMMARISED
     for part in manifest.parts:
         for batch in batches(folder / part.name, names):
@@ -52,6 +54,8 @@ def summarise_folder(folder: Path) -> RunSummary:
                         named=group["label_id"],
                         texts=group["count_all"],
                     )
+                elif group["label_id"] is not None:
+                    summary.add_unlabelled({**group, "guarantee": guarantee}, group["count_all"])
     summary.rows = manifest.rows
     summary.errors = sum(part.errors for part in manifest.parts)
     summary.reader_failed = sum(part.unread for part in manifest.parts)
