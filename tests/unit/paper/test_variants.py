@@ -10,7 +10,7 @@ from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import markdown
 from ranmask.paper.report.blocks import Fold
-from ranmask.paper.report.counting import count_attacks, noise
+from ranmask.paper.report.counting import count_attacks, mean_robust, noise
 from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import certified, coverage, empirical, entropy, rates
@@ -315,6 +315,10 @@ def test_significance_over_several_seeds_goes_by_the_mean_of_a_text():
     second = [seed(*[1] * 8), seed(*[0] * 8)]  # 8 texts are half as often right: 2/256
     assert not noise(first, second)
     assert noise([seed(*[1] * 4)], [seed(*[0] * 4)]) == "p = .125"
+    fewer = [seed(*[0] * 6, *[1] * 20)] * 4  # higher on 20 texts, by a quarter; lower on 6, by 1
+    more = [seed(*[1] * 6, *[place % 4 != turn for place in range(20)]) for turn in range(4)]
+    assert mean_robust(more) > mean_robust(fewer)
+    assert noise(more, fewer) == "p = .009 for the other"
     elsewhere = replace(second[0], right={row + 100: True for row in range(8)})
     assert noise(first, [elsewhere]) == "no texts in common"
 

@@ -94,7 +94,7 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
 
 
 def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
-    """The p value of a difference that is not significant, ``p = .062``; else nothing.
+    """The p value of a lead of the first that is not significant, ``p = .062``; else nothing.
 
     A sign test over the texts that all runs have, by each text's mean over the seeds; of one seed
     this is McNemar's test.
@@ -106,8 +106,12 @@ def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
         [statistics.fmean(one.right[row] for one in side) for row in rows]
         for side in (first, second)
     ]
-    chance = sign_test(*means).p_value
-    return "" if chance <= LEVEL else f"p = {share(chance)}"
+    test = sign_test(*means)
+    said = f"p = {share(test.p_value)}"
+    if test.p_value > LEVEL:
+        return said
+    # The higher mean may have fewer texts on its side: they differ more.
+    return "" if test.higher_first > test.higher_second else f"{said} for the other"
 
 
 def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:
