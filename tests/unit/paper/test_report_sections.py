@@ -1004,6 +1004,8 @@ def test_a_peak_elsewhere_contradicts_the_paper(held, row, contradicts):
     [found] = rates.in_short(experiments([one])[0])
     assert ("contradicts" in found.verdict) is contradicts
     assert ("as in the paper" in found.verdict) is (row[0] == "90 %")
+    last = reproduction("rates", steps[-1])
+    assert rates.in_short(experiments([last])[0])[0].verdict == "3 of 4 rates not run"
 
 
 def test_the_results_in_short_of_several():
@@ -1081,6 +1083,7 @@ def test_a_median_may_differ_within_noise(reach, said):
         done("certified", votes([1] * 100, others=(printed,)), rate=0.7),
         paper="tb-sst2-certified",
     )
+    assert certified.in_short(experiments([one])[0])[0].verdict.startswith("7 of 8 rates not run; ")
     text = read(certified.section([one])).replace("*", "")
     assert said in text
     assert ("Differs from the paper" in text) == (reach == 49)

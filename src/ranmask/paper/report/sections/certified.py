@@ -76,6 +76,8 @@ def in_short(experiment: Experiment) -> list[Finding]:
         more = max(ours.values()) - max(its.values())
         same = same_medians(printed, results)
         said = f"{abs(more)} {'higher' if more > 0 else 'lower'}" if more else SAME
+        if missing := its.keys() - ours.keys():
+            said = f"{len(missing)} of {len(its)} rates not run"
         said += f"; same median at {sum(map(all, same.values()))} of {len(same)} rates"
         if contradicted := _faults(printed, results)[0]:
             said += f", significantly different at {len(contradicted)}"
