@@ -1091,15 +1091,25 @@ def test_a_median_may_differ_within_noise(reach, said):
 
 
 def test_sharper_in_the_paper_and_not_here():
-    def one(safer):
+    def one(safer, texts=10):
+        rows, right = tuple(range(texts)), (True,) * texts
         steps = [
-            done("predict", Predicted((1,), (True,), (value,), None), method=method)
+            done("predict", Predicted(rows, right, (value,) * texts, None), method=method)
             for method, value in (("SAFER", safer), ("RanMASK-5%", 0.1))
         ]
-        return read(entropy.section([reproduction("entropy", *steps)]))
+        found = [reproduction("entropy", *steps)]
+        return read(entropy.section(found)), entropy.in_short(experiments(found)[0])[0].verdict
 
-    assert "Contradicts" not in one(0.01)
-    assert "SAFER has a higher vote entropy than RanMASK-5% (.200" in one(0.2)
+    text, verdict = one(0.01)
+    assert "Contradicts" not in text and verdict == "3 of 5 methods not run"
+    text, verdict = one(0.2)
+    assert (
+        "**Contradicts the paper.** SAFER has a higher vote entropy than RanMASK-5% (.200" in text
+    )
+    assert verdict == "contradicts the paper: RanMASK-5% before SAFER"
+    text, verdict = one(0.2, texts=3)  # 2/8 at best
+    assert "within noise.** SAFER has a higher" in text and "Contradicts" not in text
+    assert verdict == "not significant: RanMASK-5% before SAFER"
 
 
 def test_adversarial_examples_stand_beside_the_papers():

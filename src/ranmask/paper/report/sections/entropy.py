@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from ranmask.evaluation.intervals import mean_difference
+from ranmask.paper.paired_figures import LEVEL
 from ranmask.paper.published import published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Section, text
@@ -38,7 +40,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     blocks = text(_INTRODUCTION)
     for experiment in chosen:
         blocks += [*unlike(experiment), _table(experiment)]
-        blocks += verdict(_faults(_results(experiment.main)))
+        blocks += verdict(*_faults(_results(experiment.main)))
     return Section("Vote entropy", "entropy", blocks) if chosen else None
 
 
@@ -48,13 +50,23 @@ def in_short(experiment: Experiment) -> list[Finding]:
     shown = [method for method in sorted(paper, key=lambda method: paper[method]) if method in ours]
     if not shown:
         return []
-    swapped = [f"{duller} before {sharper}" for sharper, duller in _swapped(ours)]
+    missing = len(paper) - len(shown)
+    swapped = _swapped(ours)
+    sure, close = (
+        [f"{duller} before {sharper}" for sharper, duller, found in swapped if found is significant]
+        for significant in (True, False)
+    )
+    said = f"{missing} of {len(paper)} methods not run" if missing else SAME
+    if swapped:
+        told = [f"contradicts the paper: {', '.join(sure)}"] if sure else []
+        told += [f"not significant: {', '.join(close)}"] if close else []
+        said = "; ".join(told)
     return [
         Finding(
             f"vote entropy, lowest first in the paper: {', '.join(shown)}",
             ", ".join(share(_mean_entropy(ours[method])) for method in shown),
             ", ".join(share(paper[method]) for method in shown),
-            f"contradicts the paper: {', '.join(swapped)}" if swapped else SAME,
+            said,
         )
     ]
 
@@ -63,25 +75,45 @@ def _mean_entropy(seeds: Sequence[Predicted]) -> float:
     return statistics.fmean(statistics.fmean(one.vote_entropy) for one in seeds)
 
 
-def _swapped(ours: Mapping[str, Sequence[Predicted]]) -> list[tuple[str, str]]:
-    """Neighbours in the paper's order, the sharper first, that ours has the other way round."""
+def _swapped(ours: Mapping[str, Sequence[Predicted]]) -> list[tuple[str, str, bool]]:
+    """Neighbours in the paper's order, the sharper first, that ours has the other way round.
+
+    With each: whether the difference is significant.
+    """
     paper = published().entropy["mean"]
     order = sorted((method for method in paper if method in ours), key=lambda name: paper[name])
     return [
-        (sharper, duller)
+        (sharper, duller, _significant(ours[sharper], ours[duller]))
         for sharper, duller in pairwise(order)
         if _mean_entropy(ours[sharper]) > _mean_entropy(ours[duller])
     ]
 
 
-def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
-    """Where the paper's order is reversed."""
-    return [
-        f"{sharper} has a higher vote entropy than {duller} "
-        f"({share(_mean_entropy(ours[sharper]))} against {share(_mean_entropy(ours[duller]))}); in "
-        "the paper it is lower."
-        for sharper, duller in _swapped(ours)
+def _significant(higher: Sequence[Predicted], lower: Sequence[Predicted]) -> bool:
+    """Over the texts that all runs have, by each text's mean over the seeds."""
+    sides = [
+        [dict(zip(one.rows, one.vote_entropy, strict=True)) for one in seeds]
+        for seeds in (higher, lower)
     ]
+    rows = sorted(set.intersection(*(set(one) for side in sides for one in side)))
+    if not rows:
+        return False
+    means = [[statistics.fmean(one[row] for one in side) for row in rows] for side in sides]
+    test = mean_difference(*means)
+    return test.p_value <= LEVEL and sum(means[0]) > sum(means[1])
+
+
+def _faults(ours: Mapping[str, Sequence[Predicted]]) -> tuple[list[str], list[str]]:
+    """Where the paper's order is reversed: significantly, and within noise."""
+    sure: list[str] = []
+    close: list[str] = []
+    for sharper, duller, significant in _swapped(ours):
+        higher, lower = (share(_mean_entropy(ours[name])) for name in (sharper, duller))
+        (sure if significant else close).append(
+            f"{sharper} has a higher vote entropy than {duller} ({higher} against {lower}); in "
+            "the paper it is lower."
+        )
+    return sure, close
 
 
 def _results(configuration: Configuration) -> dict[str, list[Predicted]]:
