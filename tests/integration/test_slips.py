@@ -188,6 +188,13 @@ class TestCertify:
         table = run_cli(*given)
         assert "a wonderful film" in table.stdout and "unknown label 'phish'" in table.stdout
 
+    @pytest.mark.parametrize("labels", [("--label-column", "label"), ()])
+    def test_figures_that_nothing_guarantees_are_marked(self, labels):
+        paper = ("--certificate", "paper", "--mask-rate", ".8", *TABLE)
+        done = run_cli("certify", "--input", "in.csv", *labels, "--output", "out.jsonl", *paper)
+        assert done.exit_code == 0 and "2 rows" in done.stderr
+        assert "\nnot a guarantee: the certificate of the paper is unsound" in done.stderr
+
     def test_a_hub_id_is_no_slip(self):
         told = refused("certify", "--model", "gpt2", "some text")
         assert "hub" in told and "did you mean" not in told

@@ -145,7 +145,12 @@ def print_run(console: Console, summary: RunSummary, output: Path) -> None:
     example = first_result(output)
     if isinstance(example, CascadePrediction | CascadeCertificate) or (
         isinstance(example, Certificate)
-        and (example.threat != "substitutions" or example.radii or "poisoned" in vars(example))
+        and (
+            example.threat != "substitutions"
+            or example.radii
+            or "poisoned" in vars(example)
+            or not example.guarantee
+        )
     ):
         explain(console, example, table=False)
 
@@ -157,8 +162,9 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
     if not isinstance(example, Certificate):
         return
     if not example.guarantee:
+        star = "* " if table else ""
         console.print(
-            "[yellow]* not a guarantee:[/] the certificate of the paper is unsound; "
+            f"[yellow]{star}not a guarantee:[/] the certificate of the paper is unsound; "
             "use --certificate exact"
         )
         return
