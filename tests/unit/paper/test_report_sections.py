@@ -981,10 +981,11 @@ def test_attacks_that_nobody_ran_have_no_rank_correlation():
         ((60, 30, 50, 70), ("90 %", "70.0", "70.0", "–", "rises, from 50.0 at 70 %"), False),
         ((80, 30, 20, 50), ("5 %", "80.0", "50.0", "yes", "rises, from 20.0 at 70 %"), True),
         ((55, 30, 60, 50), ("70 %", "60.0", "50.0", "yes", "falls, from 60.0 at 70 %"), True),
-        # 5 texts of 100 are right at the one only: p = 1/16
-        ((55, 30, 20, 50), ("5 %", "55.0", "50.0", "p = .062", "rises, from 20.0 at 70 %"), False),
+        # 6 or 7 texts of 100 are right at the one only: p = 1/32 or 1/64, times 3 other rates
+        ((56, 30, 20, 50), ("5 %", "56.0", "50.0", "p = .094", "rises, from 20.0 at 70 %"), False),
+        ((57, 30, 20, 50), ("5 %", "57.0", "50.0", "yes", "rises, from 20.0 at 70 %"), True),
     ],
-    ids=["at the end", "at the start", "before the end", "within noise"],
+    ids=["at the end", "at the start", "before the end", "within noise", "just significant"],
 )
 def test_a_peak_elsewhere_contradicts_the_paper(held, row, contradicts):
     steps = [

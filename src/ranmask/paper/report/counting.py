@@ -93,11 +93,12 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
     return mean_robust(seeds), 100 * low, 100 * high
 
 
-def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
+def noise(first: Sequence[Attacks], second: Sequence[Attacks], *, among: int = 1) -> str:
     """The p value of a lead of the first that is not significant, ``p = .062``; else nothing.
 
     A sign test over the texts that all runs have, by each text's mean over the seeds; of one seed
-    this is McNemar's test.
+    this is McNemar's test.  ``among``: from how many the first was picked for its lead; p is
+    multiplied by that (Bonferroni).
     """
     rows = shared_texts([*first, *second])
     if not rows:
@@ -107,8 +108,9 @@ def noise(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
         for side in (first, second)
     ]
     test = sign_test(*means)
-    said = f"p = {share(test.p_value)}"
-    if test.p_value > LEVEL:
+    chance = min(1.0, among * test.p_value)
+    said = f"p = {share(chance)}"
+    if chance > LEVEL:
         return said
     # The higher mean may have fewer texts on its side: they differ more.
     return "" if test.higher_first > test.higher_second else f"{said} for the other"

@@ -33,6 +33,10 @@ _INTRODUCTION = """
     falls, and rises again: at a small rate nearly all copies vote alike, and the attacker, who
     climbs the scores, has nothing to climb.
     """
+_PICKED = (
+    "Significant: p ≤ .05 in a paired sign test, p times the other rates of the curve, among which "
+    "the peak was found."
+)
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
@@ -122,7 +126,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
 class _Peak:
     """Where a curve is highest, and what it has there and at the paper's peak, the last rate.
 
-    ``noise``: the p value of that difference where it is not significant.
+    ``noise``: the adjusted p value of that difference where it is not significant.
     """
 
     rate: float
@@ -140,7 +144,8 @@ def _peaks(found: Lines) -> dict[tuple[str, str], _Peak]:
         if last in line:
             robust = {rate: mean_robust(counted) for rate, counted in line.items()}
             peak = max(robust, key=lambda rate: (robust[rate], rate))
-            close = noise(line[peak], line[last]) if peak != last else ""
+            others = len(line) - 1  # any of which could have been the peak
+            close = noise(line[peak], line[last], among=others) if peak != last else ""
             peaks[key] = _Peak(peak, robust[peak], robust[last], peak != last, close)
     return peaks
 
@@ -203,7 +208,7 @@ def _compared(found: Lines) -> list[Block]:
     ]
     return [
         *verdict([said] if sure else []),
-        table("Where robust accuracy peaks", titles, rows),
+        table("Where robust accuracy peaks", titles, rows, [_PICKED]),
     ]
 
 
