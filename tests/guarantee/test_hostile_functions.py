@@ -332,10 +332,10 @@ class TestFailures:
                 raise MemoryError("too many")
             return keyword_classifier(texts)
 
-        with pytest.raises(ClassifierError, match=r"text 0: .*10 copies together, though") as one:
+        with pytest.raises(ClassifierError, match=r"text 0: .*a list of 10 copies fails") as one:
             SmoothedClassifier(small, keep=1).certify([TEXT])
         assert one.value.index == 0
-        with pytest.raises(ClassifierError, match=r"^the base .*9 copies together, though") as many:
+        with pytest.raises(ClassifierError, match=r"^the base .*a list of 9 copies fails") as many:
             SmoothedClassifier(small, keep=1).certify(["a b c"] * 3)
         assert many.value.index is None
 

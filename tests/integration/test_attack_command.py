@@ -1,6 +1,5 @@
 """``ranmask attack`` as a user runs it, on small files of its own."""
 
-import gc
 import json
 import os
 import pty
@@ -98,14 +97,6 @@ class TestAttacks:
         # Asked about: the text; without good, without film; with fine and with poor.
         assert found[0].queries == 5 and found[0].label == 1 and found[0].final_label == 0
         assert [(c.position, c.before, c.after) for c in found[3].changes] == [(0, "best", "awful")]
-
-    def test_what_was_loaded_is_left_alone_only_during_the_attack(self, monkeypatch):
-        frozen = []
-        monkeypatch.setattr(gc, "freeze", lambda: frozen.append("freeze"))
-        monkeypatch.setattr(gc, "unfreeze", lambda: frozen.append("unfreeze"))
-        reviews("--plain")
-        reviews("--plain", "--output", "outcomes.jsonl")
-        assert frozen == ["freeze", "unfreeze"] * 2
 
     def test_summary(self):
         done = reviews("--plain")

@@ -66,7 +66,7 @@ def in_short(experiment: Experiment) -> list[Finding]:
         lines = [line for result in rates.values() if (line := divergence_line(result))]
         if bound is not None and lines:
             most, changed = _most(lines)
-            said = SAME if most < bound else f"contradicts the paper: above it at {_words(changed)}"
+            said = SAME if most < bound else f"above its bound at {_words(changed)}"
             paper = f"below {_scientific(bound, 2)}"
             what = f"{name}: largest divergence of β from p_c, nats"
             found.append(Finding(what, _scientific(most), paper, said))
