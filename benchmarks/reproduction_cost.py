@@ -120,6 +120,12 @@ LINES = (
         {"longest": 256, "masks": 100, "texts": 300},
         steps="*-none*,*-mask0.3-*",
     ),
+    Line(
+        "four rival defences on IMDB: the same",
+        ("imdb-empirical",),
+        {"longest": 256, "masks": 100, "texts": 300},
+        steps=RIVALS,
+    ),
     Line("SNLI: 1,000 texts", ("snli-empirical",), {"texts": 1000}),
     Line("SAFER: 1,000 texts", ("safer",), {"texts": 1000}),
     Line("figure of masking rates: 1,000 texts", ("rate-ablation",), {"texts": 1000}),
