@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
-from ranmask.errors import OptionError, OutputError
+from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.options import DEVICE
 from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
+    from ranmask.paper.reproduction.plan import Planned
     from ranmask.paper.reproduction.recipe import Recipe, Size
 
 _ALL = "all"
@@ -73,7 +74,7 @@ def reproduce(given: Given) -> None:
     recipes = _recipes(asked)
     if asked.dry_run:
         _print_plan(recipes, asked)
-        _say_cost(recipes, asked)
+        _say_cost(_left(recipes, asked))
     else:
         _run(recipes, asked)
 
@@ -145,7 +146,9 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.paper.reproduction.plan import run_folder
     from ranmask.paper.reproduction.running import reproduce as run_recipes
 
-    _say_cost(recipes, asked)
+    left = _left(recipes, asked)
+    _check_data(left)
+    _say_cost(left)
     try:
         with ReproductionDisplay() as display:
             failed = run_recipes(
@@ -172,16 +175,53 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     say(f"done; now: ranmask report {folders}")
 
 
-def _say_cost(recipes: list[Recipe], asked: ReproduceCommand) -> None:
-    """What is left to do, before it is begun."""
+def _left(recipes: list[Recipe], asked: ReproduceCommand) -> list[Planned]:
+    """The steps that are still to be done, each once."""
     from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import chosen, plan, workload
+    from ranmask.paper.reproduction.plan import chosen, plan
 
     every = {step.key: step for recipe in recipes for step in plan(recipe, asked.runs)}
     wanted = chosen(list(every.values()), asked.steps)
-    left = [step for key, step in every.items() if key in wanted and not finished(step)]
+    return [step for key, step in every.items() if key in wanted and not finished(step)]
+
+
+def _say_cost(left: Sequence[Planned]) -> None:
+    """What is left to do, before it is begun."""
+    from ranmask.paper.reproduction.plan import workload
+
     if cost := workload(left):
         say(f"to do: {cost}")
+
+
+def _check_data(left: Sequence[Planned]) -> None:
+    """Refuse, before a step begins, to run steps whose data sets or tables are not here."""
+    from ranmask.attacks.resources.neighbours import KNOWN as TABLES
+    from ranmask.attacks.resources.neighbours import known_file
+    from ranmask.data.inventory import lacking
+    from ranmask.data.known import KNOWN
+    from ranmask.data.origins import data_places
+
+    given = [pair for step in left for pair in itertools.pairwise(step.words)]
+    names = dict.fromkeys(name for flag, name in given if flag == "--data" and name in KNOWN)
+    missing = {}
+    try:
+        for found in lacking(names):
+            folder = KNOWN[found.name].folder or found.name
+            missing[found.name] = [f"{folder}/{file}" for file in found.missing]
+    except DataError as error:  # RANMASK_DATA is no folder
+        raise DataError(f"the steps read {', '.join(names)}: {error}") from error
+    for name in (name for flag, name in given if flag == "--neighbours" and name in TABLES):
+        try:
+            known_file(name)
+        except DataError:
+            missing[name] = [f"synonyms/{TABLES[name]}"]
+    if missing:
+        listed = "; ".join(f"{name} ({', '.join(files)})" for name, files in missing.items())
+        looked = " and ".join(map(str, data_places()))
+        raise DataError(
+            f"data that the steps read is not here: {listed}. Looked in {looked}: put it there, or "
+            "set RANMASK_DATA to the folder that holds it; `ranmask data list` says how to get it"
+        )
 
 
 def _list() -> None:

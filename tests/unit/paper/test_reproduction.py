@@ -18,6 +18,7 @@ import pytest
 from ranmask.cli import reproduce as cli_reproduce
 from ranmask.cli import reproduce_printing
 from ranmask.cli.reproduce_printing import ReproductionDisplay
+from ranmask.data import inventory
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.paper.reproduction.perform import Performed, finished, log_path, machine
 from ranmask.paper.reproduction.plan import plan, run_folder
@@ -608,6 +609,50 @@ def test_what_it_will_take_is_said_first(runs, capsys):
         "to do: 4 trainings; certify 1,000 texts, 6,000 copies each; "
         "attack 600 texts, 1 copy a query; attack 600 texts, 16 copies a query\n"
     )
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """An empty data folder, and no library that reads the hub."""
+    monkeypatch.setenv("RANMASK_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(inventory, "find_spec", lambda name: None)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def test_missing_data_is_told_once_before_anything_runs(runs, no_data, capsys):
+    """All that is missing, data sets and tables of words, where it was looked for."""
+    (no_data / "agnews").mkdir()
+    (no_data / "agnews" / "test.parquet").write_bytes(b"")
+    with pytest.raises(DataError) as failure:
+        command(["sst2-certified", "agnews-empirical", "safer"], runs=runs)
+    assert str(failure.value) == (
+        "data that the steps read is not here: "
+        "sst2 (sst2/train.parquet, sst2/dev.parquet, sst2/test.parquet); "
+        "agnews (agnews/train_subset.parquet); "
+        "dne (synonyms/dne_counterfitted_euc_top8_d0.7.json.gz). "
+        f"Looked in {no_data}: put it there, or set RANMASK_DATA to the folder that holds it; "
+        "`ranmask data list` says how to get it"
+    )
+    assert not runs.exists() and capsys.readouterr().err == ""
+
+
+def test_a_wrong_data_folder_is_told_with_what_is_read_from_it(runs, no_data, monkeypatch):
+    monkeypatch.setenv("RANMASK_DATA", str(no_data / "gone"))
+    wrong = f"the steps read sst2: RANMASK_DATA={no_data / 'gone'} is not a folder"
+    with pytest.raises(DataError, match=re.escape(wrong)):
+        command(["sst2-certified"], runs=runs)
+    assert not runs.exists()
+
+
+def test_data_that_the_hub_may_have_is_left_to_the_steps(runs, no_data, monkeypatch):
+    monkeypatch.setattr(inventory, "find_spec", lambda name: name)
+    with mock.patch("ranmask.paper.reproduction.running.reproduce", return_value={}) as run:
+        command(["sst2-certified"], runs=runs)
+    assert run.called
+    assert [one.name for one in inventory.lacking(["sst2", "enron_spam", "x.csv"])] == [
+        "enron_spam"  # on no hub
+    ]
 
 
 def test_what_is_done_costs_nothing(recipe, path, runs, capsys):
