@@ -114,9 +114,23 @@ class TestComparison:
         assert shown[:2] == ["4 rows, 1 with errors", "labels: yes 2, no 1"]
         assert shown[2].startswith(f"median radius {radii[1]}, share of texts with a radius of")
         assert f"at least 1: {sum(radius >= 1 for radius in radii) / 3:.3f}" in shown[2]
+        assert summary.values() == {
+            **{"rows": 4, "errors": 1, "labelled": 0, "labels": {"no": 1, "yes": 2}},
+            "median_radius": radii[1],
+            "certified_share": [
+                sum(radius >= changed for radius in radii) / 3
+                for changed in range(max(radii) + 1)
+            ],
+        }
+        assert RunSummary("predict", rows=2).values() == {"rows": 2, "errors": 0, "labelled": 0}
         unproved = RunSummary("certify", ("no", "yes"))
         unproved.add([{**line, "guarantee": False} for line in lines])
         assert "radius" not in printed(printing.print_summary, unproved)
+        assert unproved.values()["median_radius"] is None
+        predicted = RunSummary("predict", ("no", "yes"))
+        predicted.add(lines)
+        assert predicted.values()["labels"] == {"no": 1, "yes": 2}
+        assert "median_radius" not in predicted.values()
 
     def test_a_column_for_each_certificate_and_a_label_where_it_is_another(self):
         found = comparisons(TEXTS)
