@@ -120,8 +120,7 @@ class TestComparison:
             **{"rows": 4, "errors": 1, "labelled": 0, "labels": {"no": 1, "yes": 2}},
             "median_radius": radii[1],
             "certified_share": [
-                sum(radius >= changed for radius in radii) / 3
-                for changed in range(max(radii) + 1)
+                sum(radius >= changed for radius in radii) / 3 for changed in range(max(radii) + 1)
             ],
         }
         assert RunSummary("predict", rows=2).values() == {"rows": 2, "errors": 0, "labelled": 0}
@@ -171,7 +170,9 @@ class TestComparison:
         monkeypatch.setattr(smoothed.base, "proves", proves)
         [certificate] = smoothed.certify(["good good good"])
         shown = printed(printing.explain, certificate)
-        unsound = "* not a guarantee: the certificate of the paper is unsound; use --certificate exact"
+        unsound = (
+            "* not a guarantee: the certificate of the paper is unsound; use --certificate exact"
+        )
         unmeasured = "* not a guarantee: how far rounding moves the model was left unmeasured; use"
         assert shown.startswith(unsound) == (kind != "exact")
         assert shown.startswith(unmeasured) == (kind == "exact" and not proves)

@@ -162,7 +162,7 @@ def test_a_column_that_looks_like_labels_is_noticed(tmp_path, suffix):
 
 
 def test_files_without_columns_have_no_unread_labels(tmp_path):
-    for name, content in (("a.txt", "label\n"), ("b.jsonl", '"label"\n'), ("c.jsonl", "{\n\"x\"")):
+    for name, content in (("a.txt", "label\n"), ("b.jsonl", '"label"\n'), ("c.jsonl", '{\n"x"')):
         (tmp_path / name).write_text(content)
         assert file_rows(tmp_path / name).unread_label is None
 
