@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
-from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.errors import DataError, OptionError, OutputError, suggestion
 from ranmask.options import DEVICE
 from ranmask.options.fields import Checked, option
 
@@ -31,13 +31,13 @@ class ReproduceCommand(Checked, group="Reproduction"):
         "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
     )
     smoke: bool = option("The smallest size: from seconds to minutes on two CPU cores.", False)
-    paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
+    paper: bool = option("The paper's own models and sizes: days on a GPU, and models of the hub.", False)
     runs: Path = option("Folder for models, results and logs.", Path("runs"))
     base: str | None = option(
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
     )
     settings: tuple[str, ...] = option(
-        "Change a setting, as seed=1; may be given several times. Each variant has its own record.",
+        "Change a setting, as texts=200; may be given several times. Each variant has its own record.",
         (),
         flag="set",
         repeated=True,
@@ -72,10 +72,14 @@ def reproduce(given: Given) -> None:
         _list()
         return
     recipes = _recipes(asked)
+    left = _left(recipes, asked)
+    _check_commands(left)
     if asked.dry_run:
         _print_plan(recipes, asked)
-        _say_cost(_left(recipes, asked))
+        _say_cost(left)
     else:
+        _check_data(left)
+        _say_cost(left)
         _run(recipes, asked)
 
 
@@ -95,15 +99,19 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
     known = {name: load_recipe(name, size).written for name in chosen}
     for key in overrides:
         if not any(key in settings for settings in known.values()):
-            settings = ", ".join(dict.fromkeys(key for one in known.values() for key in one))
+            settings = dict.fromkeys(name for one in known.values() for name in one)
             raise OptionError(
-                f"no recipe that was named has a setting {key!r}; there are {settings}"
+                f"no recipe that was named has a setting {key!r}: {suggestion(key, settings)}"
+                f"There are {', '.join(settings)}"
             )
     own = {
         name: {key: overrides[key] for key in overrides if key in settings}
         for name, settings in known.items()
     }
     recipes = [load_recipe(name, size, own[name]) for name in known]
+    for key, value in overrides.items():
+        if not any(key in recipe.used for recipe in recipes):
+            say(f"no step uses the setting {key}: {key}={value} changes nothing")
     for one, other in itertools.combinations(recipes, 2):
         if one.name == other.name:
             raise OptionError(f"two recipes are called {one.name!r}: rename a file")
@@ -146,9 +154,6 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.paper.reproduction.plan import run_folder
     from ranmask.paper.reproduction.running import reproduce as run_recipes
 
-    left = _left(recipes, asked)
-    _check_data(left)
-    _say_cost(left)
     try:
         with ReproductionDisplay() as display:
             failed = run_recipes(
@@ -191,6 +196,17 @@ def _say_cost(left: Sequence[Planned]) -> None:
 
     if cost := workload(left):
         say(f"to do: {cost}")
+
+
+def _check_commands(left: Sequence[Planned]) -> None:
+    """Refuse, before a step begins, options that its command refuses: a setting may be wrong."""
+    from ranmask.cli.main import check_command
+
+    for planned in left:
+        try:
+            check_command(planned.words)
+        except OptionError as error:
+            raise OptionError(f"the step {planned.title} cannot be run: {error}") from error
 
 
 def _check_data(left: Sequence[Planned]) -> None:

@@ -536,7 +536,10 @@ def test_a_file_that_cannot_be_written_is_told(recipe, runs, name):
 
 def command(names=None, **options):
     """``ranmask reproduce``, whose steps only pretend."""
-    with mock.patch("ranmask.cli.main.run_command", pretend):
+    with (
+        mock.patch("ranmask.cli.main.run_command", pretend),
+        mock.patch("ranmask.cli.main.check_command", lambda words: None),
+    ):
         cli_reproduce.reproduce(*names or (), **options)
 
 
@@ -678,9 +681,46 @@ def test_some_steps_with_what_they_need(recipe, path, runs, notes, capsys):
 
 def test_a_step_that_does_not_exist_is_told_before_anything_runs(recipe, path, runs):
     good = recipe("good", GOOD)
-    with pytest.raises(OptionError, match="no step of these recipes is called 'vote'"):
+    told = (
+        r"no step of these recipes is called 'vote': did you mean 'votes'\? There are model, votes"
+    )
+    with pytest.raises(OptionError, match=told):
         command([path(good)], runs=runs, steps="votes,vote")
+    with pytest.raises(
+        OptionError, match=r"called 'x\*': There are agnews-mlm, .*agnews-none, .*\.$"
+    ):
+        command(["agnews-empirical"], runs=runs, steps="x*")
     assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("texts=0", "sst2-mask0.2-certified cannot be run: --rows must be a whole number of at le"),
+        ("learning_rate=fast", "the step sst2-mask0.2 cannot be run: .*--learning-rate: 'fast'"),
+        ("hide=foo", "the step sst2-mask0.2 cannot be run: --hide must be one of mask, drop"),
+        ("train=['--bogus']", "the step sst2-mask0.2 cannot be run: .*--bogus"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_setting_that_a_command_refuses_is_told_before_anything_runs(
+    runs, setting, message, dry_run
+):
+    """An hour of training would come before the step that reads no texts."""
+    with pytest.raises(OptionError, match=message):
+        cli_reproduce.reproduce("sst2-certified", settings=[setting], runs=runs, dry_run=dry_run)
+    assert not runs.exists()
+
+
+def test_a_setting_that_changes_nothing_is_told(recipe, path, runs, capsys):
+    good = path(recipe("good", GOOD))
+    command([good], runs=runs, settings=["together=3", "hide=mask", "texts=4"], dry_run=True)
+    told = [line for line in capsys.readouterr().err.splitlines() if "changes nothing" in line]
+    assert told == ["no step uses the setting together: together=3 changes nothing"]
+    rates = load_recipe("sst2-certified").written["trained_rates"]  # no part of a variant's name
+    given = [f"trained_rates={[0.1, *rates]}"]
+    command(["sst2-certified"], runs=runs, settings=given, dry_run=True)
+    assert "changes nothing" not in capsys.readouterr().err
 
 
 def test_the_list_names_every_recipe(capsys):
@@ -778,8 +818,11 @@ def test_the_seed_of_a_recipe_is_a_whole_number(recipe, path, runs, seed):
         ({"names": ["sst2-beta"], "smoke": True, "paper": True}, "--smoke and --paper are two"),
         ({"names": ["sst2-beta"], "jobs": 0}, "--jobs must be a whole number of at least 1, not 0"),
         ({"names": ["sst2-beta"], "settings": ["texts"]}, "--set takes NAME=VALUE, not 'texts'"),
-        ({"names": ["sst2-beta"], "settings": ["textz=3"]}, "a setting 'textz'; .* texts"),
-        ({"names": ["all"], "settings": ["textz=3"]}, "a setting 'textz'; .* texts"),
+        (
+            {"names": ["sst2-beta"], "settings": ["textz=3"]},
+            "'textz': did you mean 'texts'. .* masks",
+        ),
+        ({"names": ["all"], "settings": ["textz=3"]}, "'textz': did you mean 'texts'. .* masks"),
     ],
 )
 def test_wrong_options_are_told_before_anything_runs(runs, options, message):
