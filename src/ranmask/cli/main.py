@@ -178,10 +178,10 @@ def _run(words: Sequence[str], verbose: bool) -> int:
 def check_command(words: Sequence[str]) -> None:
     """Raise where an option of a command is unknown or has a wrong value; nothing is run."""
     try:
-        function, given, _ = command_line(words).parse_args(list(words))
+        command, given, _ = command_line(words).parse_args(list(words))
     except CycloptsError as error:
         raise OptionError(_told(error)) from error
-    function.read(*given.args, **given.kwargs)
+    command.read(*given.args, **given.kwargs)  # type: ignore[attr-defined]
 
 
 def _is_full_gpu(error: Exception) -> bool:

@@ -31,13 +31,13 @@ class ReproduceCommand(Checked, group="Reproduction"):
         "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
     )
     smoke: bool = option("The smallest size: from seconds to minutes on two CPU cores.", False)
-    paper: bool = option("The paper's own models and sizes: days on a GPU, and models of the hub.", False)
+    paper: bool = option("The paper's own models and sizes: days on a GPU, and a hub.", False)
     runs: Path = option("Folder for models, results and logs.", Path("runs"))
     base: str | None = option(
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
     )
     settings: tuple[str, ...] = option(
-        "Change a setting, as texts=200; may be given several times. Each variant has its own record.",
+        "Change a setting, as seed=1; may be given several times. Each variant has its own record.",
         (),
         flag="set",
         repeated=True,
