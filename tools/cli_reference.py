@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,7 +26,15 @@ def page() -> str:
     start = shown.index(
         f"**{next(iter(PURPOSES))}**:"
     )  # after a title and contents, which the site has
-    return f"{_HEAD}\n{app.help_epilogue}\n\n{shown[start:].strip()}\n"
+    return f"{_HEAD}\n{app.help_epilogue}\n\n{_with_anchors(shown[start:].strip())}\n"
+
+
+def _with_anchors(page: str) -> str:
+    """The page, its links as headings are linked to: the generator runs hyphens together."""
+    for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE):
+        anchor = heading.lower().replace(" ", "-")
+        page = page.replace(f"(#{re.sub('-+', '-', anchor)})", f"(#{anchor})")
+    return page
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ thread, stops it by raising from a callback (`interruptible`).
 
 from __future__ import annotations
 
+import difflib
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _of_thread = threading.local()
@@ -136,6 +137,16 @@ class MissingDependencyError(RanmaskError, ImportError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:  # pickled on its way between processes
         return type(self), self._given
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A question where a wrong name is almost one that is known; else nothing.
+
+    >>> suggestion("sst2-certifed", ["sst2-beta", "sst2-certified"]), suggestion("x", ["texts"])
+    ("did you mean 'sst2-certified'? ", '')
+    """
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def folders_cut(text: str) -> str:

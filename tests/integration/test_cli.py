@@ -208,6 +208,20 @@ class TestFiles:
         record = read_header(tmp_path / "out.jsonl")
         assert record["finished"]["labelled"] == 3
 
+    def test_a_run_without_labels_points_at_a_column_that_looks_like_them(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        told = certify("--input", reviews, "--output", out).stderr
+        assert told.splitlines()[-1] == (
+            "the column 'label' was not read: if it holds true labels, give --label-column label "
+            "and another --output to have results compared with them"
+        )
+        for command, *more in (("certify",), ("predict",), ("detect", "--model", "spam")):
+            model = more or ["--model", FAKE, "--keep", 1]
+            told = run_cli(command, *model, "--input", reviews).stderr
+            assert "give --label-column label to have results compared" in told
+            labels = ("--label-column", "label")
+            assert "not read" not in run_cli(command, *model, "--input", reviews, *labels).stderr
+
     def test_the_same_command_again_changes_nothing(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"
         arguments = ("--input", reviews, "--output", out)

@@ -889,14 +889,29 @@ class TestFolder:
         assert (lines[0]["loss"], lines[0]["grad_norm"], lines[0]["step"]) == (None, None, 2)
         json.dumps(lines, allow_nan=False)
 
-    def test_a_training_that_diverges_says_so_in_its_log(self, train, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("every", [None, 2])  # a look at the loss, or at the weights
+    def test_a_training_that_diverges_says_so(self, train, tmp_path, every):
         """The library's own filter would log such a loss as 0, the best there is."""
-        monkeypatch.setattr(encoder, "certified_summary", lambda *_: summary(6, 3))
-        options = replace(QUICK, vote_epochs=0, learning_rate=1e36)
-        with pytest.raises(ClassifierError, match="nan"):  # what is measured in the end
+        options = replace(QUICK, vote_epochs=0, learning_rate=1e36, evaluate_every=every)
+        with pytest.raises(
+            OptionError,
+            match=r"the loss is no number since step [12] of \d+: training diverged with "
+            r"learning_rate=1e\+36 and gradient_clip=1\. Lower the learning rate first",
+        ):
             train(tmp_path / "out", options)
         losses = [line["loss"] for line in log(tmp_path / "out") if "loss" in line]
-        assert losses[0] > 0 and losses[-1] is None and 0 not in losses
+        assert losses[0] > 0 and 0 not in losses
+
+    def test_since_which_step_the_loss_is_no_number(self, train, tmp_path, monkeypatch):
+        """It is found where the next line is logged, and named by the step where it began."""
+        plain, steps = encoder.CertifiedClassification.loss, itertools.count(1)
+
+        def loss(*given):
+            return plain(*given) * (float("inf") if next(steps) == 3 else 1)
+
+        monkeypatch.setattr(encoder.CertifiedClassification, "loss", loss)
+        with pytest.raises(OptionError, match=r"no number since step 3 of \d+: "):
+            train(tmp_path / "out", replace(QUICK, vote_epochs=0, evaluate_every=4))
 
     @pytest.mark.parametrize("error", [ClassifierError("nan"), ModelError("overflow")])
     def test_what_half_precision_cannot_measure_single_precision_does(self, error):

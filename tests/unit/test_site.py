@@ -22,6 +22,14 @@ def test_reference_of_commands_is_what_the_commands_say():
     )
 
 
+def test_links_inside_the_reference_of_commands_lead_to_headings():
+    page = cli_reference.page()
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    linked = re.findall(r"\]\(#(.+?)\)", page)
+    assert len(linked) >= 18 and set(linked) <= anchors
+
+
 @pytest.mark.parametrize("module", ["", ".results", ".data", ".attacks.resources"])
 def test_every_public_name_is_in_the_reference_once(module):
     package = importlib.import_module(f"ranmask{module}")

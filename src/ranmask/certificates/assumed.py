@@ -31,6 +31,16 @@ POISONED = (
 _ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
 
 
+def missing_guarantee(kind: str) -> tuple[str, str]:
+    """Why a certificate of this kind that is no guarantee is none, and what to use instead."""
+    if kind.startswith("paper"):
+        return "the certificate of the paper is unsound", "certificate='exact'"
+    return (
+        "how far rounding moves the model was left unmeasured",
+        "the model itself, not what its unmeasured() gives",
+    )
+
+
 @lru_cache(maxsize=1024)
 def assumptions(
     kind: str,

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -55,7 +56,10 @@ class Given(dict[str, Any]):
 def command(
     *options: type, without: Iterable[str] = ()
 ) -> Callable[[Callable[[Given], Any]], Callable[..., Any]]:
-    """Make a function of `Given` a command with a flag for each field of the dataclasses."""
+    """Make a function of `Given` a command with a flag for each field of the dataclasses.
+
+    Its ``read`` checks what was given, option by option, and runs nothing.
+    """
     named: dict[str, list[Option]] = {}
     for owner in options:
         for name, field in option_fields(owner).items():
@@ -68,9 +72,9 @@ def command(
     flags |= {found[0].name: flags[after] for after, found in following.items()}
 
     def made(function: Callable[[Given], Any]) -> Callable[..., Any]:
-        def called(*positional: str, **values: Any) -> Any:
+        def read(*positional: str, **values: Any) -> Given:
             given = Given()
-            try:
+            with _told_in_flags(flags):
                 for name, value in values.items():
                     if value is None:
                         continue
@@ -80,13 +84,15 @@ def command(
                         if more:
                             given[listed[0].name] = _checked(flags[name], more[0], listed)
                     given[name] = _checked(flags[name], value, named[name])
-                if positional:
-                    texts = next(name for name, found in named.items() if found[0].positional)
-                    given[texts] = positional
+            if positional:
+                texts = next(name for name, found in named.items() if found[0].positional)
+                given[texts] = positional
+            return given
+
+        def called(*positional: str, **values: Any) -> Any:
+            given = read(*positional, **values)
+            with _told_in_flags(flags):
                 return function(given)
-            except RanmaskError as error:
-                error.args = (in_flags(error, flags), *error.args[1:])
-                raise
 
         groups: dict[str, Group] = {}
         parameters = [
@@ -94,12 +100,23 @@ def command(
         ]
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__module__ = function.__module__
+        called.read = read  # type: ignore[attr-defined]
         called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             sorted(parameters, key=lambda parameter: parameter.kind)
         )
         return called
 
     return made
+
+
+@contextmanager
+def _told_in_flags(flags: Mapping[str, str]) -> Iterator[None]:
+    """In this block, errors speak of flags."""
+    try:
+        yield
+    except RanmaskError as error:
+        error.args = (in_flags(error, flags), *error.args[1:])
+        raise
 
 
 def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:

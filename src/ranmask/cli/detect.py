@@ -18,7 +18,7 @@ from ranmask.cli.options import (
     ShardingOptions,
     open_input,
 )
-from ranmask.cli.running import shown_events
+from ranmask.cli.running import say_unread_label, shown_events
 from ranmask.cli.terminal import printed_lines, progress, say, tame_libraries
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.options import LABELS
@@ -241,6 +241,7 @@ def _run(
         summary = detect_file(load, source, output, by=by, sharding=sharding, events=events)
     for line in summary_lines(summary.values()):
         say(line)
+    say_unread_label(source, output)
     return summary.errors > 0
 
 
@@ -281,4 +282,5 @@ def _show(
     if summary.values()["labelled"]:
         for said in summary_lines(summary.values()):
             say(said)
+    say_unread_label(source, None)
     return summary.errors > 0

@@ -175,6 +175,15 @@ def _run(words: Sequence[str], verbose: bool) -> int:
     return SOME_ROWS_FAILED if done is True else int(done or 0)
 
 
+def check_command(words: Sequence[str]) -> None:
+    """Raise where an option of a command is unknown or has a wrong value; nothing is run."""
+    try:
+        command, given, _ = command_line(words).parse_args(list(words))
+    except CycloptsError as error:
+        raise OptionError(_told(error)) from error
+    command.read(*given.args, **given.kwargs)  # type: ignore[attr-defined]
+
+
 def _is_full_gpu(error: Exception) -> bool:
     """Whether an error is PyTorch's for a device without memory; it need not be loaded."""
     torch: Any = sys.modules.get("torch")

@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
+from ranmask.certificates.assumed import missing_guarantee
 from ranmask.certificates.threats import STEPS
+from ranmask.cli.command import in_flags
 from ranmask.cli.terminal import visible
+from ranmask.errors import OptionError
 from ranmask.metrics import (
     CertifiedSummary,
     aligned,
@@ -163,10 +166,9 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         return
     if not example.guarantee:
         star = "* " if table else ""
-        console.print(
-            f"[yellow]{star}not a guarantee:[/] the certificate of the paper is unsound; "
-            "use --certificate exact"
-        )
+        why, instead = missing_guarantee(example.certificate)
+        said = in_flags(OptionError(f"{why}; use {instead}"), {"certificate": "--certificate"})
+        console.print(f"[yellow]{star}not a guarantee:[/] {said}", highlight=False)
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
     critical = "; underlined: words that could break it, one more than that" if table else ""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
-from ranmask.errors import OptionError, OutputError
+from ranmask.errors import DataError, OptionError, OutputError, suggestion
 from ranmask.options import DEVICE
 from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
+    from ranmask.paper.reproduction.plan import Planned
     from ranmask.paper.reproduction.recipe import Recipe, Size
 
 _ALL = "all"
@@ -30,7 +31,7 @@ class ReproduceCommand(Checked, group="Reproduction"):
         "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
     )
     smoke: bool = option("The smallest size: from seconds to minutes on two CPU cores.", False)
-    paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
+    paper: bool = option("The paper's own models and sizes: days on a GPU, and a hub.", False)
     runs: Path = option("Folder for models, results and logs.", Path("runs"))
     base: str | None = option(
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
@@ -71,10 +72,14 @@ def reproduce(given: Given) -> None:
         _list()
         return
     recipes = _recipes(asked)
+    left = _left(recipes, asked)
+    _check_commands(left)
     if asked.dry_run:
         _print_plan(recipes, asked)
-        _say_cost(recipes, asked)
+        _say_cost(left)
     else:
+        _check_data(left)
+        _say_cost(left)
         _run(recipes, asked)
 
 
@@ -94,15 +99,19 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
     known = {name: load_recipe(name, size).written for name in chosen}
     for key in overrides:
         if not any(key in settings for settings in known.values()):
-            settings = ", ".join(dict.fromkeys(key for one in known.values() for key in one))
+            settings = dict.fromkeys(name for one in known.values() for name in one)
             raise OptionError(
-                f"no recipe that was named has a setting {key!r}; there are {settings}"
+                f"no recipe that was named has a setting {key!r}: {suggestion(key, settings)}"
+                f"There are {', '.join(settings)}"
             )
     own = {
         name: {key: overrides[key] for key in overrides if key in settings}
         for name, settings in known.items()
     }
     recipes = [load_recipe(name, size, own[name]) for name in known]
+    for key, value in overrides.items():
+        if not any(key in recipe.used for recipe in recipes):
+            say(f"no step uses the setting {key}: {key}={value} changes nothing")
     for one, other in itertools.combinations(recipes, 2):
         if one.name == other.name:
             raise OptionError(f"two recipes are called {one.name!r}: rename a file")
@@ -145,7 +154,6 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.paper.reproduction.plan import run_folder
     from ranmask.paper.reproduction.running import reproduce as run_recipes
 
-    _say_cost(recipes, asked)
     try:
         with ReproductionDisplay() as display:
             failed = run_recipes(
@@ -172,16 +180,64 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     say(f"done; now: ranmask report {folders}")
 
 
-def _say_cost(recipes: list[Recipe], asked: ReproduceCommand) -> None:
-    """What is left to do, before it is begun."""
+def _left(recipes: list[Recipe], asked: ReproduceCommand) -> list[Planned]:
+    """The steps that are still to be done, each once."""
     from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import chosen, plan, workload
+    from ranmask.paper.reproduction.plan import chosen, plan
 
     every = {step.key: step for recipe in recipes for step in plan(recipe, asked.runs)}
     wanted = chosen(list(every.values()), asked.steps)
-    left = [step for key, step in every.items() if key in wanted and not finished(step)]
+    return [step for key, step in every.items() if key in wanted and not finished(step)]
+
+
+def _say_cost(left: Sequence[Planned]) -> None:
+    """What is left to do, before it is begun."""
+    from ranmask.paper.reproduction.plan import workload
+
     if cost := workload(left):
         say(f"to do: {cost}")
+
+
+def _check_commands(left: Sequence[Planned]) -> None:
+    """Refuse, before a step begins, options that its command refuses: a setting may be wrong."""
+    from ranmask.cli.main import check_command
+
+    for planned in left:
+        try:
+            check_command(planned.words)
+        except OptionError as error:
+            raise OptionError(f"the step {planned.title} cannot be run: {error}") from error
+
+
+def _check_data(left: Sequence[Planned]) -> None:
+    """Refuse, before a step begins, to run steps whose data sets or tables are not here."""
+    from ranmask.attacks.resources.neighbours import KNOWN as TABLES
+    from ranmask.attacks.resources.neighbours import known_file
+    from ranmask.data.inventory import lacking
+    from ranmask.data.known import KNOWN
+    from ranmask.data.origins import data_places
+
+    given = [pair for step in left for pair in itertools.pairwise(step.words)]
+    names = dict.fromkeys(name for flag, name in given if flag == "--data" and name in KNOWN)
+    missing = {}
+    try:
+        for found in lacking(names):
+            folder = KNOWN[found.name].folder or found.name
+            missing[found.name] = [f"{folder}/{file}" for file in found.missing]
+    except DataError as error:  # RANMASK_DATA is no folder
+        raise DataError(f"the steps read {', '.join(names)}: {error}") from error
+    for name in (name for flag, name in given if flag == "--neighbours" and name in TABLES):
+        try:
+            known_file(name)
+        except DataError:
+            missing[name] = [f"synonyms/{TABLES[name]}"]
+    if missing:
+        listed = "; ".join(f"{name} ({', '.join(files)})" for name, files in missing.items())
+        looked = " and ".join(map(str, data_places()))
+        raise DataError(
+            f"data that the steps read is not here: {listed}. Looked in {looked}: put it there, or "
+            "set RANMASK_DATA to the folder that holds it; `ranmask data list` says how to get it"
+        )
 
 
 def _list() -> None:

@@ -46,7 +46,18 @@ def classify(
     with shown_events(source.total, output, sharding) as events:
         summary = classify_file(make, source, output, sharding=sharding, events=events)
     print_run(error_console(), summary, output)
+    say_unread_label(source, output)
     return summary.errors > 0
+
+
+def say_unread_label(source: RowSource, output: Path | None) -> None:
+    """After a run without labels: which column may hold them."""
+    if (name := source.unread_label) is not None:
+        say(
+            f"the column {visible(name)!r} was not read: if it holds true labels, give "
+            f"--label-column {visible(name)}{' and another --output' * (output is not None)} to "
+            "have results compared with them"
+        )
 
 
 @contextmanager
@@ -138,6 +149,7 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
             printing.print_copies(console, last, task.labels)
     if summary.certified.texts or summary.errors:
         printing.print_summary(error_console(), summary)
+    say_unread_label(source, None)
     return summary.errors > 0
 
 

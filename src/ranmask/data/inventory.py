@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,20 @@ def holding(name: str) -> Holding:
         return Holding(name, None, files)
     absent = [file for file in files if place.is_dir() and not (place / file).is_file()]
     return Holding(name, place, tuple(absent))
+
+
+def lacking(names: Iterable[str]) -> list[Holding]:
+    """The known corpora among ``names`` that cannot be read as they are.
+
+    Their folder lacks files; or they are nowhere, and no hub can be asked for them.
+    """
+    on_hub = find_spec("datasets") is not None
+    found = [holding(name) for name in dict.fromkeys(names) if name in KNOWN]
+    return [
+        one
+        for one in found
+        if (one.missing if one.place is not None else not (on_hub and KNOWN[one.name].hub))
+    ]
 
 
 def download(name: str, folder: Path | None = None) -> Path:

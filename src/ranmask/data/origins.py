@@ -86,16 +86,20 @@ def find_origin(
     return _hub_origin(name, columns, names)
 
 
-def data_folder() -> Path | None:
-    """The folder with the datasets: RANMASK_DATA, else ``../shared/data``; None if not there.
+def data_places() -> list[Path]:
+    """Where the folder with the datasets is looked for: RANMASK_DATA, else ``../shared/data``.
 
-    Without RANMASK_DATA it is looked for beside the project, then beside the current folder.
+    Without RANMASK_DATA that is beside the project, then beside the current folder.
     """
     given = os.environ.get("RANMASK_DATA")
     project = Path(__file__).resolve().parents[3]
-    beside = [place.parent / "shared" / "data" for place in (project, Path.cwd())]
-    places = [Path(given)] if given else beside
-    return next((place for place in places if place.is_dir()), None)
+    beside = dict.fromkeys(place.parent / "shared" / "data" for place in (project, Path.cwd()))
+    return [Path(given)] if given else list(beside)
+
+
+def data_folder() -> Path | None:
+    """The folder with the datasets, the first of `data_places` that is there; None if none is."""
+    return next((place for place in data_places() if place.is_dir()), None)
 
 
 def place_of(name: str) -> Path | None:

@@ -29,6 +29,7 @@ SUFFIXES = {f".{name}": name for name in _FORMATS} | {".ndjson": "jsonl", ".pq":
 ID = "id"
 """The column that every result repeats, where there is one."""
 
+_LABELS = {"label", "labels", "class", "target"}  # what columns of true labels are called
 _ROWS_AT_ONCE = 1024
 _FIRST_ROWS = 20  # JSON lines of which none can be read: then it is the file, not the rows
 _FIRST_BYTES, _TEXT = 8192, 0.95  # of them, a text file has so many that are no controls
@@ -112,11 +113,15 @@ class Columns:
 
 @dataclass(frozen=True)
 class RowSource:
-    """Rows, how many there are at most, and what the record of a run says of them."""
+    """Rows, how many there are at most, and what the record of a run says of them.
+
+    ``unread_label``: a column that is called as true labels are, where none was named.
+    """
 
     rows: Iterable[Row]
     total: int
     description: dict[str, Any] = field(default_factory=dict)
+    unread_label: str | None = None
 
     @property
     def label_names(self) -> Sequence[str] | None:
@@ -167,7 +172,26 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
     if first is None:
         raise DataError(f"{path} has no rows")
     description = {"path": str(path), "sha256": digest.hexdigest(), "columns": columns.wanted}
-    return RowSource(itertools.chain([first], rows), total, description)
+    unread = None
+    if columns.label is None and len(names := _names(path, kind)) > 1:
+        others = (name for name in names if name not in columns.wanted)
+        unread = next((name for name in others if name.lower() in _LABELS), None)
+    return RowSource(itertools.chain([first], rows), total, description, unread)
+
+
+def _names(path: Path, kind: str) -> list[str]:
+    """The columns of a file that can be read; of JSON lines those of the first."""
+    if kind == "parquet":
+        return list(_open_parquet(path).schema_arrow.names)
+    first = next(_lines(path), "")
+    if kind == "jsonl":
+        try:
+            value = json.loads(first)
+        except (ValueError, RecursionError):  # a bad row, which gets its error
+            return []
+        return list(value) if isinstance(value, dict) else []
+    delimiters = {"csv": ",", "tsv": "\t"}
+    return next(csv.reader([first], delimiter=delimiters[kind]), []) if kind in delimiters else []
 
 
 def _read_txt(path: Path, _: Columns) -> Iterator[Row]:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from ranmask import __version__
 from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.runs import attack_rows
+from ranmask.certificates.assumed import missing_guarantee
 from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.gate_detector import FlagTask, check_detector, detector_proof
@@ -265,9 +266,10 @@ def _proof(path: Path) -> dict[str, Any] | None:
     if isinstance(example, Detection):
         return detector_proof(example)
     if not example.guarantee:
+        why, instead = missing_guarantee(example.certificate)
         raise OptionError(
-            f"certificate={example.certificate!r} proves nothing: certified figures need "
-            "certificate='exact'"
+            f"certificate={example.certificate!r} proves nothing here, as {why}: certified figures "
+            f"need {instead}"
         )
     if hasattr(example, "shown_label"):
         raise OptionError(

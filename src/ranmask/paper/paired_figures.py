@@ -13,6 +13,21 @@ from ranmask.paper.run_data import Attacked, Certified, Predicted
 LEVEL = 0.05
 """A difference is called one where its adjusted p-value is at most this."""
 
+
+def spelt_p(p_value: float, digits: int = 4) -> str:
+    """A p value with so many digits, or with as many as it takes to stand on its side of `LEVEL`.
+
+    >>> spelt_p(0.0123), spelt_p(0.00001), spelt_p(0.0504, 3), spelt_p(0.0496, 3)
+    ('0.0123', '<0.0001', '0.0504', '0.050')
+    """
+    least = 10**-digits
+    if p_value < least:
+        return f"<{least:.{digits}f}"
+    while (float(f"{p_value:.{digits}f}") > LEVEL) != (p_value > LEVEL):
+        digits += 1
+    return f"{p_value:.{digits}f}"
+
+
 Measured: TypeAlias = Certified | Attacked | Predicted
 
 _Values: TypeAlias = Sequence[Any]

@@ -111,6 +111,8 @@ class RunSummary:
             if self.positive is not None:
                 name = class_name(self.positive, self.labels)
                 values["positive"] = {"name": name, **self.detection.values()}
+        elif self.unlabelled.texts:
+            values |= self._unlabelled_figures()
         if self.threats:
             values["threats"] = {
                 threat: self._certified(summary) | all_words(threat, summary)
@@ -122,6 +124,19 @@ class RunSummary:
             values["certificates"] = {
                 kind: {"guarantee": one.guarantee, **self._figures(one.summary)}
                 for kind, one in self.kinds.items()
+            }
+        return values
+
+    def _unlabelled_figures(self) -> dict[str, Any]:
+        """How often each label was said; and the radii, where nobody knows which are right."""
+        said = self.unlabelled
+        named = {class_name(number, self.labels): texts for number, texts in said.named.items()}
+        values: dict[str, Any] = {"labels": dict(sorted(named.items()))}
+        if self.has_radii:
+            radii = self._certified(said)
+            values |= {
+                "median_radius": radii["median_radius"],
+                "certified_share": radii["certified_accuracy"],
             }
         return values
 

@@ -20,6 +20,7 @@ import torch
 import transformers
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
+from ranmask.errors import OptionError
 from ranmask.training import processes
 from ranmask.training.masking import Turn, Turns
 from ranmask.training.mlm_options import MlmOptions
@@ -123,6 +124,7 @@ class PhaseTrainer(Trainer):
         # The objective has held-out rows of its own; the Trainer only asks whether there are any.
         super().__init__(data_collator=objective.collate, eval_dataset=[0], **given)
         self.objective = objective
+        self._losses: list[tuple[int, torch.Tensor]] = []  # with their steps; nobody looked yet
 
     def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
         turns: Any = self.train_dataset
@@ -133,7 +135,34 @@ class PhaseTrainer(Trainer):
         # Weights that a pass casts to bf16 are kept until the outermost context ends: so all
         # passes of a step share them, as those of an ascent do.
         with torch.autocast(self.args.device.type, enabled=False):
-            return self.objective.loss(model, inputs, self._backward)
+            loss = self.objective.loss(model, inputs, self._backward)
+        self._losses.append((self.state.global_step + 1, loss.detach()))
+        return loss
+
+    def log(self, logs: dict[str, float], *given: Any) -> None:
+        """Write a line of the log; raises where training has diverged."""
+        super().log(logs, *given)
+        self._check_losses()
+
+    def _check_losses(self) -> None:
+        """Raise where a loss since the last look was no number, or where a weight is none now.
+
+        Looking makes the host wait for a GPU, so it is done where something is logged anyway.
+        """
+        losses, self._losses = self._losses, []
+        finite = torch.stack([loss for _, loss in losses]).isfinite().tolist() if losses else []
+        steps = [step for (step, _), good in zip(losses, finite, strict=True) if not good]
+        weights: Any = self.model
+        if not steps and all(bool(weight.isfinite().all()) for weight in weights.parameters()):
+            return
+        step = steps[0] if steps else self.state.global_step
+        args = self.args
+        which = "the loss is no number" if steps else "weights are no numbers"
+        raise OptionError(
+            f"{which} since step {step} of {self.state.max_steps}: training diverged "
+            f"with learning_rate={args.learning_rate:g} and gradient_clip={args.max_grad_norm:g}. "
+            "Lower the learning rate first, in another output folder"
+        )
 
     def _backward(self, loss: torch.Tensor) -> None:
         """What the Trainer does with the loss that it is given in the end."""
@@ -141,6 +170,7 @@ class PhaseTrainer(Trainer):
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
         """What the objective measures, by the first process for all."""
+        self._check_losses()
         found = processes.by_the_first(lambda: self.objective.measured(self._plain_copy()))
         metrics = {f"eval_{name}": value for name, value in found.items()}
         self.log(metrics)

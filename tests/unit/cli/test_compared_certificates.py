@@ -9,7 +9,9 @@ from rich.console import Console
 
 from ranmask import Certificate, OptionError, SmoothedClassifier
 from ranmask.cli import printing
-from ranmask.data.rows import Row
+from ranmask.data.rows import Columns, Row, file_rows
+from ranmask.evaluation.gate import run_gate
+from ranmask.evaluation.requirements import parse_requirement
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.results import Comparison, ShownCertificate
 from ranmask.runs.summary import RunSummary
@@ -114,9 +116,22 @@ class TestComparison:
         assert shown[:2] == ["4 rows, 1 with errors", "labels: yes 2, no 1"]
         assert shown[2].startswith(f"median radius {radii[1]}, share of texts with a radius of")
         assert f"at least 1: {sum(radius >= 1 for radius in radii) / 3:.3f}" in shown[2]
+        assert summary.values() == {
+            **{"rows": 4, "errors": 1, "labelled": 0, "labels": {"no": 1, "yes": 2}},
+            "median_radius": radii[1],
+            "certified_share": [
+                sum(radius >= changed for radius in radii) / 3 for changed in range(max(radii) + 1)
+            ],
+        }
+        assert RunSummary("predict", rows=2).values() == {"rows": 2, "errors": 0, "labelled": 0}
         unproved = RunSummary("certify", ("no", "yes"))
         unproved.add([{**line, "guarantee": False} for line in lines])
         assert "radius" not in printed(printing.print_summary, unproved)
+        assert unproved.values()["median_radius"] is None
+        predicted = RunSummary("predict", ("no", "yes"))
+        predicted.add(lines)
+        assert predicted.values()["labels"] == {"no": 1, "yes": 2}
+        assert "median_radius" not in predicted.values()
 
     def test_a_column_for_each_certificate_and_a_label_where_it_is_another(self):
         found = comparisons(TEXTS)
@@ -146,6 +161,28 @@ class TestComparison:
         assert "exact: change that many words" in shown and "5,000" not in shown
         assert "a vote over 700 random copies; ablation with probability 0.95" in shown
         assert "* not a guarantee" in shown
+
+    @pytest.mark.parametrize("proves", [False, True])
+    @pytest.mark.parametrize("kind", ["exact", "paper-as-printed"])
+    def test_why_there_is_no_guarantee(self, kind, proves, tmp_path, monkeypatch):
+        """The paper's certificate, or a model that was not measured: each by its own name."""
+        smoothed = SmoothedClassifier(keyword_classifier, keep=1, certificate=kind, masks=50)
+        monkeypatch.setattr(smoothed.base, "proves", proves)
+        [certificate] = smoothed.certify(["good good good"])
+        shown = printed(printing.explain, certificate)
+        unsound = (
+            "* not a guarantee: the certificate of the paper is unsound; use --certificate exact"
+        )
+        unmeasured = "* not a guarantee: how far rounding moves the model was left unmeasured; use"
+        assert shown.startswith(unsound) == (kind != "exact")
+        assert shown.startswith(unmeasured) == (kind == "exact" and not proves)
+        if kind != "exact" or not proves:
+            (tmp_path / "in.csv").write_text("text,label\ngood good good,1\n")
+            source = file_rows(tmp_path / "in.csv", Columns("text", None, "label"))
+            required = [parse_requirement("certified accuracy@1 >= .5", ())]
+            why = "paper is unsound" if kind != "exact" else "was left unmeasured"
+            with pytest.raises(OptionError, match=f"{kind}' proves nothing here, as .* {why}"):
+                run_gate(smoothed, source, required, tmp_path)
 
     def test_other_runs_have_nothing_to_compare(self):
         certify = SmoothedClassifier(keyword_classifier, keep=1).certify

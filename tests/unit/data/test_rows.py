@@ -138,6 +138,35 @@ def test_text_column_is_found(tmp_path):
     assert rows_of(path, text="review") == [Row(1, "fine")]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_a_column_that_looks_like_labels_is_noticed(tmp_path, suffix):
+    def unread(*names, **columns):
+        path = tmp_path / f"in{suffix}"
+        values = dict.fromkeys(names, "a")
+        if suffix == ".parquet":
+            pq.write_table(pa.table({name: [value] for name, value in values.items()}), path)
+        elif suffix == ".jsonl":
+            path.write_text(json.dumps(values))
+        else:
+            mark = {".csv": ",", ".tsv": "\t"}[suffix]
+            path.write_text(f"{mark.join(names)}\n{mark.join(values.values())}\n")
+        return file_rows(path, Columns(**columns)).unread_label
+
+    assert unread("text", "label") == "label"
+    assert unread("id", "Class", "text") == "Class"
+    assert unread("text", "label", label="label") is None
+    assert unread("text", "label", keep=("label",)) is None
+    assert unread("label", "target", text="label") == "target"
+    assert unread("text", "label_noise") is None
+    assert unread("label") is None  # the texts
+
+
+def test_files_without_columns_have_no_unread_labels(tmp_path):
+    for name, content in (("a.txt", "label\n"), ("b.jsonl", '"label"\n'), ("c.jsonl", '{\n"x"')):
+        (tmp_path / name).write_text(content)
+        assert file_rows(tmp_path / name).unread_label is None
+
+
 def test_missing_column_names_those_there_are(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("review,stars\nfine,1\n")

@@ -339,13 +339,17 @@ def test_overrides_replace_settings(load):
     recipe = load(overrides={"rates": [0.7], "masks": 5})
     assert [step.name for step in recipe.steps] == ["mask0.7", "mask0.7-certified"]
     assert "5" in recipe.steps[1].words and recipe.settings["masks"] == 5
-    with pytest.raises(OptionError, match=r"ours has no setting 'mask'; it has corpus.* masks"):
+    with pytest.raises(
+        OptionError,
+        match=r"ours has no setting 'mask': did you mean 'masks'\? It has corpus.* masks",
+    ):
         load(overrides={"mask": 5})
 
 
 def test_what_is_not_there_is_told():
     with pytest.raises(
-        OptionError, match=r"no recipe 'sst3-certified'; there are adversarial-examples, "
+        OptionError,
+        match=r"no recipe 'sst3-certified': did you mean 'sst2-certified'\? There are adversarial",
     ):
         load_recipe("sst3-certified")
     with pytest.raises(OptionError, match="no recipe 'shared'"):

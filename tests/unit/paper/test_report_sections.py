@@ -924,6 +924,21 @@ def test_settings_that_differ_are_said():
     )
 
 
+def test_the_remarks_of_all_runs_are_said_once():
+    one = replace(agnews(("Baseline", "textfooler", attack_run(30, 60))), settings={"masks": 16})
+    runs = [
+        replace(one, remarks=("By hand.",)),
+        replace(one, variant={"seed": 1}, settings={"seed": 1}, remarks=("By hand.", "Stopped.")),
+        replace(one, variant={"base": "x/big"}, remarks=("Stopped.", "Cut short.")),
+    ]
+    remarks = [plain(block) for block in unlike(*experiments(runs))[1:]]
+    assert remarks == ["By hand.", "seed 1: Stopped.", "big: Cut short."]
+    unpublished = [replace(run, paper="") for run in runs[1:]]
+    assert [plain(block) for block in unlike(*experiments(unpublished))] == [
+        *("By hand.", "Stopped.", "big: Cut short.")
+    ]
+
+
 def test_trainings_that_differ_are_said():
     def trained(name, options, rows, note):
         train = {"name": name, "rows": rows, "note": note}

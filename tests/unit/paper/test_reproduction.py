@@ -18,6 +18,7 @@ import pytest
 from ranmask.cli import reproduce as cli_reproduce
 from ranmask.cli import reproduce_printing
 from ranmask.cli.reproduce_printing import ReproductionDisplay
+from ranmask.data import inventory
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.paper.reproduction.perform import Performed, finished, log_path, machine
 from ranmask.paper.reproduction.plan import plan, run_folder
@@ -535,7 +536,10 @@ def test_a_file_that_cannot_be_written_is_told(recipe, runs, name):
 
 def command(names=None, **options):
     """``ranmask reproduce``, whose steps only pretend."""
-    with mock.patch("ranmask.cli.main.run_command", pretend):
+    with (
+        mock.patch("ranmask.cli.main.run_command", pretend),
+        mock.patch("ranmask.cli.main.check_command", lambda words: None),
+    ):
         cli_reproduce.reproduce(*names or (), **options)
 
 
@@ -610,6 +614,50 @@ def test_what_it_will_take_is_said_first(runs, capsys):
     )
 
 
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """An empty data folder, and no library that reads the hub."""
+    monkeypatch.setenv("RANMASK_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(inventory, "find_spec", lambda name: None)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def test_missing_data_is_told_once_before_anything_runs(runs, no_data, capsys):
+    """All that is missing, data sets and tables of words, where it was looked for."""
+    (no_data / "agnews").mkdir()
+    (no_data / "agnews" / "test.parquet").write_bytes(b"")
+    with pytest.raises(DataError) as failure:
+        command(["sst2-certified", "agnews-empirical", "safer"], runs=runs)
+    assert str(failure.value) == (
+        "data that the steps read is not here: "
+        "sst2 (sst2/train.parquet, sst2/dev.parquet, sst2/test.parquet); "
+        "agnews (agnews/train_subset.parquet); "
+        "dne (synonyms/dne_counterfitted_euc_top8_d0.7.json.gz). "
+        f"Looked in {no_data}: put it there, or set RANMASK_DATA to the folder that holds it; "
+        "`ranmask data list` says how to get it"
+    )
+    assert not runs.exists() and capsys.readouterr().err == ""
+
+
+def test_a_wrong_data_folder_is_told_with_what_is_read_from_it(runs, no_data, monkeypatch):
+    monkeypatch.setenv("RANMASK_DATA", str(no_data / "gone"))
+    wrong = f"the steps read sst2: RANMASK_DATA={no_data / 'gone'} is not a folder"
+    with pytest.raises(DataError, match=re.escape(wrong)):
+        command(["sst2-certified"], runs=runs)
+    assert not runs.exists()
+
+
+def test_data_that_the_hub_may_have_is_left_to_the_steps(runs, no_data, monkeypatch):
+    monkeypatch.setattr(inventory, "find_spec", lambda name: name)
+    with mock.patch("ranmask.paper.reproduction.running.reproduce", return_value={}) as run:
+        command(["sst2-certified"], runs=runs)
+    assert run.called
+    assert [one.name for one in inventory.lacking(["sst2", "enron_spam", "x.csv"])] == [
+        "enron_spam"  # on no hub
+    ]
+
+
 def test_what_is_done_costs_nothing(recipe, path, runs, capsys):
     good = recipe("good", GOOD)
     reproduce([good], runs, pretend, steps="model", display=Told())
@@ -633,9 +681,46 @@ def test_some_steps_with_what_they_need(recipe, path, runs, notes, capsys):
 
 def test_a_step_that_does_not_exist_is_told_before_anything_runs(recipe, path, runs):
     good = recipe("good", GOOD)
-    with pytest.raises(OptionError, match="no step of these recipes is called 'vote'"):
+    told = (
+        r"no step of these recipes is called 'vote': did you mean 'votes'\? There are model, votes"
+    )
+    with pytest.raises(OptionError, match=told):
         command([path(good)], runs=runs, steps="votes,vote")
+    with pytest.raises(
+        OptionError, match=r"called 'x\*': There are agnews-mlm, .*agnews-none, .*\.$"
+    ):
+        command(["agnews-empirical"], runs=runs, steps="x*")
     assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("texts=0", "sst2-mask0.2-certified cannot be run: --rows must be a whole number of at le"),
+        ("learning_rate=fast", "the step sst2-mask0.2 cannot be run: .*--learning-rate: 'fast'"),
+        ("hide=foo", "the step sst2-mask0.2 cannot be run: --hide must be one of mask, drop"),
+        ("train=['--bogus']", "the step sst2-mask0.2 cannot be run: .*--bogus"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_setting_that_a_command_refuses_is_told_before_anything_runs(
+    runs, setting, message, dry_run
+):
+    """An hour of training would come before the step that reads no texts."""
+    with pytest.raises(OptionError, match=message):
+        cli_reproduce.reproduce("sst2-certified", settings=[setting], runs=runs, dry_run=dry_run)
+    assert not runs.exists()
+
+
+def test_a_setting_that_changes_nothing_is_told(recipe, path, runs, capsys):
+    good = path(recipe("good", GOOD))
+    command([good], runs=runs, settings=["together=3", "hide=mask", "texts=4"], dry_run=True)
+    told = [line for line in capsys.readouterr().err.splitlines() if "changes nothing" in line]
+    assert told == ["no step uses the setting together: together=3 changes nothing"]
+    rates = load_recipe("sst2-certified").written["trained_rates"]  # no part of a variant's name
+    given = [f"trained_rates={[0.1, *rates]}"]
+    command(["sst2-certified"], runs=runs, settings=given, dry_run=True)
+    assert "changes nothing" not in capsys.readouterr().err
 
 
 def test_the_list_names_every_recipe(capsys):
@@ -733,8 +818,11 @@ def test_the_seed_of_a_recipe_is_a_whole_number(recipe, path, runs, seed):
         ({"names": ["sst2-beta"], "smoke": True, "paper": True}, "--smoke and --paper are two"),
         ({"names": ["sst2-beta"], "jobs": 0}, "--jobs must be a whole number of at least 1, not 0"),
         ({"names": ["sst2-beta"], "settings": ["texts"]}, "--set takes NAME=VALUE, not 'texts'"),
-        ({"names": ["sst2-beta"], "settings": ["textz=3"]}, "a setting 'textz'; .* texts"),
-        ({"names": ["all"], "settings": ["textz=3"]}, "a setting 'textz'; .* texts"),
+        (
+            {"names": ["sst2-beta"], "settings": ["textz=3"]},
+            "'textz': did you mean 'texts'. .* masks",
+        ),
+        ({"names": ["all"], "settings": ["textz=3"]}, "'textz': did you mean 'texts'. .* masks"),
     ],
 )
 def test_wrong_options_are_told_before_anything_runs(runs, options, message):

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ranmask.errors import DataError, OptionError
+from ranmask.evaluation.intervals import sign_test
+from ranmask.paper.paired_figures import spelt_p
 from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
-from ranmask.paper.report import markdown
+from ranmask.paper.report import counting, markdown
 from ranmask.paper.report.blocks import Fold
 from ranmask.paper.report.counting import count_attacks, mean_robust, noise
 from ranmask.paper.report.experiments import experiments, variant_label
@@ -321,6 +323,23 @@ def test_significance_over_several_seeds_goes_by_the_mean_of_a_text():
     assert noise(more, fewer) == "p = .009 for the other"
     elsewhere = replace(second[0], right={row + 100: True for row in range(8)})
     assert noise(first, [elsewhere]) == "no texts in common"
+
+
+def test_a_printed_p_value_stands_on_the_side_of_its_verdict(monkeypatch):
+    """Rounded to .050 it would read as significant."""
+    runs = [count_attacks(attacked("m", 4, held).result) for held in (4, 0)]
+
+    def told(p_value):
+        test = sign_test([1], [0])
+        monkeypatch.setattr(counting, "sign_test", lambda *_: replace(test, p_value=p_value))
+        return noise(runs[:1], runs[1:])
+
+    assert told(0.0504) == "p = .0504"
+    assert told(0.05000001) == "p = .05000001"
+    assert told(0.0506) == "p = .051"
+    assert told(0.0495) == told(0.05) == ""
+    assert (spelt_p(0.05), spelt_p(0.04996), spelt_p(0.05004)) == ("0.0500", "0.0500", "0.05004")
+    assert (spelt_p(0.00099, 3), spelt_p(1.0, 3), spelt_p(0.0123)) == ("<0.001", "1.000", "0.0123")
 
 
 def test_attack_tables_have_means_of_seeds_and_other_configurations():

@@ -375,7 +375,7 @@ def load_neighbours(source: str | Path) -> Neighbours:
     names win over files of that name: write ``./dne`` for the file.
     """
     if source in KNOWN:
-        return NeighbourTable.load(_known_file(str(source)), name=str(source))
+        return NeighbourTable.load(known_file(str(source)), name=str(source))
     path = Path(source).expanduser()
     if source == WORDNET:
         return _load_wordnet()
@@ -406,7 +406,8 @@ def _load_wordnet() -> WordNet:
     return WordNet.from_folder(index.parent)
 
 
-def _known_file(name: str) -> Path:
+def known_file(name: str) -> Path:
+    """The file of a table that is `KNOWN`; raises where it is not here."""
     file = Path("synonyms") / KNOWN[name]
     folder = data_folder()
     if folder is not None and (folder / file).is_file():
@@ -427,7 +428,7 @@ def load_synonyms(source: str) -> SynonymSets:
 
     All that a file lists counts, also what attacks leave out of a `NeighbourTable`.
     """
-    path = _known_file(source) if source in KNOWN else Path(source).expanduser()
+    path = known_file(source) if source in KNOWN else Path(source).expanduser()
     if (path / FILE_NAME).is_file():
         return SynonymSets.load(path)
     if not path.is_file() or not path.name.removesuffix(".gz").endswith(".json"):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Block, Paragraph, Span, prose, text
-from ranmask.paper.report.experiments import Experiment
+from ranmask.paper.report.experiments import Experiment, variant_label
 from ranmask.paper.run_data import Attacked, Reproduction, Step, Trained, model_name
 
 SAME = "as in the paper"
@@ -54,8 +54,23 @@ def unlike(experiment: Experiment, base: str = "") -> list[Block]:
     """Beside a table: in what the settings of its first configuration are not the paper's.
 
     ``base``: the paper's, where it says so.  Other configurations say themselves in what they
-    differ from the first.
+    differ from the first.  Below stand the remarks of all runs, each once; one that the run which
+    names the experiment does not have begins with the settings of the first that has it.
     """
+    run = experiment.run
+    whose: dict[str, Reproduction] = {}
+    for other in experiment.runs:
+        whose |= {remark: other for remark in other.remarks if remark not in whose}
+    remarks = [
+        remark if of is run else f"{variant_label(of)}: {remark}" for remark, of in whose.items()
+    ]
+    return [
+        *_unlike(experiment, base),
+        *(Paragraph((Span(remark),), "quiet") for remark in remarks),
+    ]
+
+
+def _unlike(experiment: Experiment, base: str) -> list[Block]:
     run = experiment.run
     if not run.paper or not run.settings:
         return []
@@ -71,8 +86,7 @@ def unlike(experiment: Experiment, base: str = "") -> list[Block]:
     if unknown:
         more = prose("*Where the paper says nothing:* {said}.", said="; ".join(unknown))
         spans = (*spans, *([Span(" ")] if spans else []), *more)
-    quiet = [Paragraph(spans, "quiet")] if spans else []
-    return [*quiet, *(Paragraph((Span(remark),), "quiet") for remark in run.remarks)]
+    return [Paragraph(spans, "quiet")] if spans else []
 
 
 def count(value: object) -> str:

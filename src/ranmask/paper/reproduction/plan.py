@@ -18,11 +18,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ranmask import __version__
-from ranmask.errors import OptionError
+from ranmask.errors import OptionError, suggestion
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, RecipeStep
 from ranmask.paper.run_data import Step
 
+_SHOWN_STEPS = 12
 _TABLE = ("--kind", "words")  # a table of words is trained and asked on no device
 
 
@@ -95,7 +96,12 @@ def chosen(steps: Sequence[Planned], names: str | None) -> set[str]:
     patterns = [pattern.strip() for pattern in names.split(",")]
     for pattern in patterns:
         if not any(fnmatchcase(step.step.name, pattern) for step in steps):
-            raise OptionError(f"no step of these recipes is called {pattern!r}: see --dry-run")
+            known = list(dict.fromkeys(step.step.name for step in steps))
+            shown = known if len(known) <= _SHOWN_STEPS else [*known[:_SHOWN_STEPS], "..."]
+            raise OptionError(
+                f"no step of these recipes is called {pattern!r}: {suggestion(pattern, known)}"
+                f"There are {', '.join(shown) or 'none'}"
+            )
     waiting = [
         step.key
         for step in steps

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ranmask.errors import DataError, OptionError
+from ranmask.errors import DataError, OptionError, suggestion
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.result_lines import COMMANDS
 from ranmask.paper.run_data import Kind, Reproduction, Step, model_name
@@ -58,11 +58,13 @@ class Recipe(Reproduction):
     """A recipe in one size: its reproduction, of which nothing is done yet.
 
     Each step follows what it needs.  ``settings``: those that are numbers, words, or lists of
-    such, filled in: what a reader wants to know.  ``written``: all of them, as they are written.
+    such, filled in: what a reader wants to know.  ``written``: all of them, as they are written;
+    ``used``: those that some step depends on.
     """
 
     steps: tuple[RecipeStep, ...]
     written: Mapping[str, Any] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def load_recipe(
             raise OptionError(f"there is no recipe file {name}")
     elif name not in recipe_names():
         raise OptionError(
-            f"there is no recipe {name!r}; there are {', '.join(recipe_names())}; or give the "
-            "path of a .toml file"
+            f"there is no recipe {name!r}: {suggestion(name, recipe_names())}There are "
+            f"{', '.join(recipe_names())}; or give the path of a .toml file"
         )
     values = _parsed(path)
     check_format(values, FORMAT, VERSION, f"the recipe {path}")
@@ -134,7 +136,8 @@ def load_recipe(
     for key in overrides or {}:
         if key not in own:
             raise OptionError(
-                f"the recipe {path.stem} has no setting {key!r}; it has {', '.join(own)}"
+                f"the recipe {path.stem} has no setting {key!r}: {suggestion(key, own)}It has "
+                f"{', '.join(own)}"
             )
     for key, value in (overrides or {}).items():
         kinds = {int: "a whole number", list: "a list"}
@@ -168,6 +171,7 @@ def load_recipe(
         steps=steps,
         variant=variant,
         written=settings,
+        used=frozenset(used),
     )
 
 
@@ -275,7 +279,10 @@ def _check_step(step: RecipeStep, before: Collection[str], path: Path) -> None:
         raise DataError(f"{whose} must name {{output}} once")
     for needed in step.needs:
         if needed not in before:
-            raise DataError(f"{whose} needs {needed!r}, which is no step before it")
+            raise DataError(
+                f"{whose} needs {needed!r}, which is no step before it: where a setting was "
+                "changed, change with it what is trained"
+            )
 
 
 class Template:
