@@ -9,12 +9,10 @@ from typing import Any
 
 from ranmask.attacks.outcome import AttackSummary
 from ranmask.errors import DataError
-from ranmask.evaluation.intervals import area_interval, mean_interval, wilson_interval
+from ranmask.evaluation.intervals import NORMAL, area_interval, mean_interval, wilson_interval
 from ranmask.evaluation.requirements import FigureName
 from ranmask.metrics.detection import DetectionSummary
 from ranmask.runs.summary import RunSummary
-
-_NORMAL = 1.959963984540054  # the normal quantile of 0.975
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class MeasuredFigures:
         radii = sorted(radius for _, radius, _, texts in certified.radii() for _ in range(texts))
         radii = [-1] * (certified.texts - len(radii)) + radii  # -1: not certified, or wrong
         last = len(radii) - 1
-        spread = _NORMAL * len(radii) ** 0.5 / 2
+        spread = NORMAL * len(radii) ** 0.5 / 2
         low = radii[max(0, int(last / 2 - spread))]
         high = radii[min(last, int(last / 2 + spread + 1))]
         median = certified.median_radius

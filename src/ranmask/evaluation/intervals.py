@@ -13,11 +13,11 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from ranmask.certificates.sampled import lower_bound, upper_bound
-from ranmask.errors import OptionError
 
 _DRAWS = 9_999
 _NUMBERS_AT_ONCE = 1 << 20
-_NORMAL = 1.959963984540054  # the normal quantile of 0.975
+NORMAL = 1.959963984540054
+"""The normal quantile of 0.975."""
 _HALVINGS = 60  # of an interval no longer than 2: beyond what a double can tell apart
 
 
@@ -46,25 +46,18 @@ def proportion_interval(
     >>> f"{low:.3f} to {high:.3f}"
     '0.444 to 0.975'
     """
-    if not (trials >= 1 and 0 <= successes <= trials):
-        raise OptionError(
-            f"{successes} of {trials} is no proportion: give at least one trial, and no more "
-            "successes than trials"
-        )
-    tail = _outside(confidence) / 2
+    tail = (1 - confidence) / 2
     return lower_bound(successes, trials, tail), upper_bound(successes, trials, tail)
 
 
 def wilson_interval(part: float, whole: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share, for independent draws; (0, 1) of nothing."""
-    if not 0 <= part <= whole:
-        raise OptionError(f"a share needs 0 <= part <= whole, not {part} of {whole}")
     if whole == 0:
         return 0.0, 1.0
     share = part / whole
-    middle = share + _NORMAL**2 / (2 * whole)
-    spread = _NORMAL * math.sqrt(share * (1 - share) / whole + _NORMAL**2 / (4 * whole**2))
-    scale = 1 + _NORMAL**2 / whole
+    middle = share + NORMAL**2 / (2 * whole)
+    spread = NORMAL * math.sqrt(share * (1 - share) / whole + NORMAL**2 / (4 * whole**2))
+    scale = 1 + NORMAL**2 / whole
     # At the ends the formula gives 0 and 1, but for rounding.
     low = 0.0 if part == 0 else (middle - spread) / scale
     high = 1.0 if part == whole else (middle + spread) / scale
@@ -103,7 +96,7 @@ def area_interval(area: float, negatives: int, positives: int) -> tuple[float, f
     def rejects(value: float) -> bool:
         spread = 1 + more * ((1 - value) / (2 - value) + value / (1 + value))
         variance = value * (1 - value) * spread / (negatives * positives)
-        return (area - value) ** 2 > _NORMAL**2 * variance
+        return (area - value) ** 2 > NORMAL**2 * variance
 
     return _last_kept(area, 0.0, rejects), _last_kept(area, 1.0, rejects)
 
@@ -138,7 +131,7 @@ def paired_difference(
     """
     signs = sign_test(first, second)
     plus, minus, texts = signs.higher_first, signs.higher_second, len(first)
-    deviation = NormalDist().inv_cdf(1 - _outside(confidence) / 2)
+    deviation = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
     low = -_tango_upper(minus, plus, texts, deviation)
     high = _tango_upper(plus, minus, texts, deviation)
     return replace(signs, difference=(plus - minus) / texts, interval=(low, high))
@@ -152,13 +145,6 @@ def sign_test(first: Sequence[float | None], second: Sequence[float | None]) -> 
     >>> sign_test([3, 2, None, 1], [1, 2, 0, None])
     Paired(difference=None, interval=None, higher_first=2, higher_second=1, p_value=1.0)
     """
-    if len(first) != len(second):
-        raise OptionError(
-            f"{len(first)} and {len(second)} results cannot be paired: give one of each run for "
-            "each text"
-        )
-    if len(first) == 0:
-        raise OptionError("there are no pairs to compare: give at least one text")
     numbers = ([-math.inf if value is None else value for value in run] for run in (first, second))
     pairs = list(zip(*numbers, strict=True))
     higher = sum(1 for a, b in pairs if a > b)
@@ -212,9 +198,6 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     >>> holm([0.01, 0.04, 0.03])
     (0.03, 0.06, 0.06)
     """
-    for p_value in p_values:
-        if not 0 <= p_value <= 1:
-            raise OptionError(f"a p-value lies between 0 and 1, and {p_value!r} does not")
     adjusted = [0.0] * len(p_values)
     largest = 0.0
     ranked = sorted(range(len(p_values)), key=lambda index: p_values[index])
@@ -239,9 +222,3 @@ def _tango_upper(plus: int, minus: int, texts: int, deviation: float) -> float:
         return (plus - minus - texts * difference) ** 2 > deviation**2 * texts * spread
 
     return _last_kept((plus - minus) / texts, 1.0, rejects)  # 1.0: every text is a plus
-
-
-def _outside(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise OptionError(f"confidence must lie between 0 and 1, not {confidence!r}: try 0.95")
-    return 1 - confidence

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.errors import OptionError
-
 
 def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     """The Jensen-Shannon divergence, in nats, of two lists of numbers, each scaled to sum to 1.
+
+    Both have an entry for each text, none below 0, and one that is above.
 
     From 0 (in proportion) to ``log 2`` (nowhere positive both).  The paper's figure compares in
     this way p_c and beta, one entry for each *text*.  Scaling these lists, which are no
@@ -30,11 +30,7 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     >>> round(jensen_shannon([1, 0], [0, 1]), 4)
     0.6931
     """
-    first, second = _distribution(p, "p"), _distribution(q, "q")
-    if first.shape != second.shape:
-        raise OptionError(
-            f"p has {len(first)} entries and q has {len(second)}: give one of each for each text"
-        )
+    first, second = _distribution(p), _distribution(q)
     middle, total = (first + second) / 2, 0.0
     for shares in (first, second):
         some = shares > 0  # 0 log 0 is 0
@@ -42,13 +38,7 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     return max(0.0, total / 2)  # rounding may leave a few bits below 0 where both are in proportion
 
 
-def _distribution(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+def _distribution(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 1 or not len(given):
-        raise OptionError(f"{name} must be a list of at least one number, not {values!r}")
-    if not (np.isfinite(given) & (given >= 0)).all():
-        raise OptionError(f"{name} must hold finite numbers of at least 0, not {values!r}")
-    if not given.any():
-        raise OptionError(f"{name} has no entry above 0, and cannot be scaled to sum to 1")
     given = given / given.max()  # so that no sum overflows
     return np.asarray(given / given.sum(), dtype=np.float64)

@@ -18,13 +18,10 @@ from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
-
-from ranmask.errors import OptionError
+from typing import Any, Literal, TypeAlias
 
 Metric: TypeAlias = Literal["cln", "boa", "succ", "mcb", "share"]
 
-_Value = TypeVar("_Value")
 _ROUNDING = Fraction("0.05")  # every percentage of the empirical tables has one decimal
 
 
@@ -112,7 +109,7 @@ class RiskStatement:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything the paper prints; tables by their label, an unknown one is an `OptionError`.
+    """Everything the paper prints; tables by their label.
 
     ``settings``, ``beta``, ``entropy``, ``rates`` and ``adversarial`` are as ``published.toml``
     explains them.
@@ -148,15 +145,11 @@ def published() -> Published:
     claims = [Claim(**claim | {"tables": tuple(claim["tables"])}) for claim in document["claims"]]
     # The division of two whole numbers gives the double that the decimal is written as.
     risks = [RiskStatement(**risk | {"rate": risk["rate"] / 100}) for risk in document["risk"]]
-    certified, empirical = (
-        map(_certified, document["certified"]),
-        map(_empirical, document["empirical"]),
-    )
     return Published(
-        _Named("table", {table.name: table for table in certified}),
-        _Named("table", {table.name: table for table in empirical}),
-        _Named("claim", {claim.name: claim for claim in claims}),
-        _Named("statement on the risk of", {risk.corpus: risk for risk in risks}),
+        {table.name: table for table in map(_certified, document["certified"])},
+        {table.name: table for table in map(_empirical, document["empirical"])},
+        {claim.name: claim for claim in claims},
+        {risk.corpus: risk for risk in risks},
         document["adversarial"],
         *(MappingProxyType(document[key]) for key in ("settings", "beta", "entropy", "rates")),
     )
@@ -180,17 +173,6 @@ def success_rate(cell: Cell) -> Fraction:
     """The success rate, in percent, that follows from the accuracies printed in a cell."""
     clean, robust = Fraction(str(cell.cln)), Fraction(str(cell.boa))
     return 100 * (clean - robust) / clean
-
-
-class _Named(dict[str, _Value]):
-    """A dictionary that says which names it knows when it is asked for another."""
-
-    def __init__(self, kind: str, entries: Mapping[str, _Value]) -> None:
-        super().__init__(entries)
-        self._kind = kind
-
-    def __missing__(self, name: str) -> _Value:
-        raise OptionError(f"the paper has no {self._kind} {name!r}: it has {', '.join(self)}")
 
 
 def _certified(table: Mapping[str, Any]) -> CertifiedTable:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ranmask.certificates.kept import kept_count
 from ranmask.certificates.paper import risk_probability
 from ranmask.certificates.sampled import delta
-from ranmask.errors import OptionError
 from ranmask.paper.published import RiskStatement, published
 
 # The paper states no average for SST2; the training texts have 19.3 words on average.
@@ -99,11 +98,6 @@ def unrounded_risk(words: int, rate: float, share: float) -> float:
     >>> round(unrounded_risk(43, 0.9, 1 / 43), 3)
     0.1
     """
-    if not (0 <= rate <= 1 and 0 <= share <= 1 and words >= 1):
-        raise OptionError(
-            f"rate {rate!r} and share {share!r} must lie between 0 and 1, and words {words!r} must "
-            "be at least 1"
-        )
     shown = (1 - rate) * words
     spare = shown - share * words
     if spare < -_NOTHING:

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-from ranmask.errors import OptionError
 from ranmask.paper.published import Cell, inconsistent_cells, published, success_rate
 
 EMPIRICAL = published().empirical
@@ -52,14 +51,6 @@ def test_rows_and_cells_are_found_by_what_they_are():
     assert safer.cell("RanMASK-5% (vote) + LM", "deepwordbug") == Cell(93.8, 80.3, 14.4)
     assert safer.cell("FreeLB", "textfooler") is None
     assert safer.cell("SAFER (vote)", "pwws") is None
-
-
-@pytest.mark.parametrize("kind", ["certified", "empirical", "claims", "risk"])
-def test_an_unknown_table_is_refused_with_those_that_there_are(kind):
-    known = getattr(published(), kind)
-    with pytest.raises(OptionError, match=f"'tb-none': it has {next(iter(known))}"):
-        known["tb-none"]
-    assert "tb-none" not in known and known.get("tb-none") is None
 
 
 def test_every_rate_is_the_number_that_a_reader_would_write():
