@@ -9,14 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ranmask.cli.terminal import (
-    error_console,
-    printed_lines,
-    progress,
-    resumed_later,
-    say,
-    visible,
-)
+from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say, visible
 
 if TYPE_CHECKING:
     from ranmask.data.rows import RowSource

@@ -10,13 +10,7 @@ from itertools import pairwise
 
 from ranmask.data.corpus import Corpus, one_note, permutation
 from ranmask.data.known import KNOWN, SPLITS
-from ranmask.data.labelled_rows import (
-    LabelledRow,
-    Labels,
-    class_ids,
-    labels_of,
-    usable_rows,
-)
+from ranmask.data.labelled_rows import LabelledRow, Labels, class_ids, labels_of, usable_rows
 from ranmask.data.origins import Origin, find_origin
 from ranmask.data.rows import Columns, Row, RowSource
 from ranmask.errors import DataError, OptionError

@@ -11,13 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.models.base import (
-    BaseClassifier,
-    DrawnCopies,
-    MaskedCopies,
-    Scores,
-    WrappedClassifier,
-)
+from ranmask.models.base import BaseClassifier, DrawnCopies, MaskedCopies, Scores, WrappedClassifier
 from ranmask.words import Document
 
 

@@ -35,14 +35,7 @@ from ranmask.serving.cards import public
 from ranmask.serving.context import RequestContext
 from ranmask.serving.detecting import DETECT
 from ranmask.serving.jobs import Job, JobRequest, JobStore
-from ranmask.serving.problems import (
-    Cancelled,
-    Closing,
-    Problem,
-    is_callers,
-    problem_of,
-    shown,
-)
+from ranmask.serving.problems import Cancelled, Closing, Problem, is_callers, problem_of, shown
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.telemetry import Telemetry, log, log_failure
 from ranmask.words import Text, document, split

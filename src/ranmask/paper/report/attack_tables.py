@@ -9,12 +9,7 @@ from typing import TypeAlias
 
 from ranmask.paper.published import EmpiricalTable
 from ranmask.paper.report.counting import Attacks, mean_robust, shared_texts
-from ranmask.paper.report.methods import (
-    ByAttack,
-    Measured,
-    Rows,
-    ranking,
-)
+from ranmask.paper.report.methods import ByAttack, Measured, Rows, ranking
 from ranmask.paper.report.names import attack_name
 from ranmask.paper.report.tables import (
     NOT_RUN,

@@ -9,13 +9,7 @@ from typing import TypeAlias
 from ranmask.metrics.ranking import rank_correlation
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import published
-from ranmask.paper.report.counting import (
-    Attacks,
-    attacks_by_seed,
-    mean_robust,
-    noise,
-    shared_texts,
-)
+from ranmask.paper.report.counting import Attacks, attacks_by_seed, mean_robust, noise, shared_texts
 from ranmask.paper.report.experiments import Configuration, Experiment
 from ranmask.paper.run_data import Reproduction
 

@@ -6,15 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ranmask.paper.published import CertifiedTable, published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
-from ranmask.paper.report.blocks import (
-    Block,
-    Fold,
-    Heading,
-    Picture,
-    Section,
-    prose,
-    text,
-)
+from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.certified_runs import (
     AS_PRINTED,
     ByRate,

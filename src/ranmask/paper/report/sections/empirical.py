@@ -10,15 +10,7 @@ from ranmask.paper.published import published
 from ranmask.paper.report.attack_tables import all_figures, with_intervals
 from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.beside import SAME, Finding, unlike
-from ranmask.paper.report.blocks import (
-    Block,
-    Fold,
-    Heading,
-    Picture,
-    Section,
-    prose,
-    text,
-)
+from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Dot, Dots
 from ranmask.paper.report.counting import (
     attacks_by_seed,
