@@ -119,11 +119,6 @@ def attack(given: Given) -> bool:
         )
     source = open_input(given, asked.output, attacked=True)
     rows: Iterable[Row] = []
-    if "input" in given:
-        total = min(given.get("rows", source.total), source.total)
-        first = itertools.islice(source.rows, given.get("rows"))
-        description = {**source.description, "texts": given.get("rows")}
-        source = replace(source, rows=first, total=total, description=description)
     if sharding is None:  # all in memory, to be read more than once
         rows = list(source.rows)
         source = replace(source, rows=rows, total=len(rows))

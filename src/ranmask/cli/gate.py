@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +20,9 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import shown_events
 from ranmask.cli.terminal import say
-from ranmask.errors import OutputError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
-from ranmask.results.files import check_file, write_file, write_json
+from ranmask.results.files import check_file, make_folder, write_file, write_json
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
@@ -97,11 +95,13 @@ def gate(given: Given) -> int | bool:
     if "calibrate" not in given:
         given.refuse(["calibrate_split"], "without --calibrate")
     if asked.output is not None:
-        _make_folder(asked.output)
+        make_folder(asked.output)
     for path in (asked.card, asked.json_file, asked.junit, asked.sarif):
         if path is not None:
             check_file(path)
-    source = _labelled(given)
+    source = open_input(given, attacked=True)
+    rows = list(source.rows)
+    source = replace(source, rows=rows, total=len(rows))
     calibration = None
     if asked.calibrate is not None:
         calibration = _calibration(asked.calibrate, asked.calibrate_split, given)
@@ -151,16 +151,6 @@ def _load(given: Given, source: RowSource) -> Any:
     return detector
 
 
-def _labelled(given: Given) -> RowSource:
-    """The rows to measure, each with its label; ``rows`` of them, of a file too."""
-    source = open_input(given, attacked=True)
-    if "input" not in given:
-        return source
-    first = list(itertools.islice(source.rows, given.get("rows")))
-    description = {**source.description, "texts": given.get("rows")}
-    return replace(source, rows=first, total=len(first), description=description)
-
-
 def _calibration(name: str, split: str, given: Given) -> RowSource:
     from ranmask.data.splits import corpus_rows
 
@@ -185,13 +175,6 @@ def _attack(
         most_queries=most_queries,
         seed=given.get("seed", 0),
     )
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
 def _write(report: GateReport, asked: GateCommand) -> None:

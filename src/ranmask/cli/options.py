@@ -251,7 +251,7 @@ class LmOption(Checked, group="Smoothing"):
 def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
     """The rows of what was given: texts, a file or a corpus; exactly one of them.
 
-    ``attacked``: a file must have labels, and the caller takes its first rows.
+    ``attacked``: a file must have labels.
     """
     from ranmask.data.rows import Columns, Row, RowSource, file_rows
 
@@ -287,14 +287,15 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
     if asked.data is not None:
         bad = asked.skip_bad_rows
         return corpus_rows(asked.data, asked.split, asked.rows, columns=kept, skip_bad_rows=bad)
+    if asked.input is None:
+        rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
+        return RowSource(rows, len(rows))
     if asked.input == STANDARD:
         source = _standard_input(asked.input_format or "txt", columns)
-        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
-    if asked.input is not None:
+    else:
         source = file_rows(asked.input, columns)
-        return source if attacked or asked.rows is None else _first_rows(source, asked.rows)
-    rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
-    return RowSource(rows, len(rows))
+    # The record of an attack has the number of rows also where it is that of all.
+    return _first_rows(source, asked.rows) if attacked or asked.rows is not None else source
 
 
 def _is_file(text: str) -> bool:
@@ -309,12 +310,12 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _first_rows(source: RowSource, rows: int) -> RowSource:
-    """The first rows; a run over them is another than one over all."""
+def _first_rows(source: RowSource, rows: int | None) -> RowSource:
+    """The first rows, None being all; a run over them is another than one over all."""
     return replace(
         source,
         rows=itertools.islice(source.rows, rows),
-        total=min(rows, source.total),
+        total=source.total if rows is None else min(rows, source.total),
         description={**source.description, "texts": rows},
     )
 

@@ -9,8 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranmask.cli.terminal import say
-from ranmask.errors import OptionError, OutputError
-from ranmask.results.files import check_file, write_file
+from ranmask.errors import OptionError
+from ranmask.results.files import check_file, make_folder, write_file
 
 
 def report(
@@ -61,7 +61,7 @@ def report(
     made = build(reproductions, title)
     files = {output: html(made)}
     if figures is not None:
-        _make_folder(figures)
+        make_folder(figures)
         files |= {figures / name: content for name, content in picture_files(made).items()}
     if markdown is not None:
         files[markdown] = text(made, _as_seen_from(markdown, figures))
@@ -82,13 +82,6 @@ def _check_outputs(outputs: list[Path], inputs: set[Path]) -> None:
                 f"{path} is {taken[path.resolve()]}, and would be written over: give another name"
             )
         taken[path.resolve()] = "another output of this command"
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
 def _as_seen_from(markdown: Path, figures: Path | None) -> Path | None:

@@ -45,6 +45,14 @@ def check_file(path: Path) -> None:
     raise OutputError(f"cannot write {path}: {problem}")
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those that it lies in."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
+
+
 @contextlib.contextmanager
 def writing(path: Path, *, resumed: bool = False) -> Iterator[None]:
     """What goes wrong with a file, as an `OutputError`; ``resumed``: the same call goes on."""
