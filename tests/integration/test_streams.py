@@ -87,6 +87,10 @@ def test_other_commands_read_and_write_alike(piped):
     first, second = csv_rows(attacked.stdout)
     assert first["status"] == "succeeded" and json.loads(first["changes"])
     assert second["error"] == "the text has no words: ''"
+    [only] = json_lines(
+        piped("so so good\nbad\n", "attack", "-m", "news-words", "-", "--rows", 1).stdout
+    )
+    assert only["row"] == 1
     recipe = ("--recipe", "anywords", "--budget", 9)
     [line] = json_lines(
         piped("good good bad\n", "attack", "-m", FAKE, "--keep", 1, "-", *recipe).stdout

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Literal, Self
 
-from ranmask.errors import DataError
-from ranmask.results.records import RESULT_VERSION, check_count, check_version
+from ranmask.results.records import Record, check_count
 
 
 @dataclass(frozen=True)
-class Detection:
+class Detection(Record):
     """Whether a text is flagged, and what is proved: of flagged texts alone, under ``assumes``.
 
     ``score`` is flagged where it reaches ``threshold``.  ``detector`` says what it is: of
@@ -74,30 +72,6 @@ class Detection:
             f"{words} must be changed or {put_in}{unchanged}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready mapping with a version number."""
-        values: dict[str, Any] = {"version": RESULT_VERSION, **vars(self)}
-        return values | {
-            "spans": [list(span) for span in self.spans],
-            "assumes": list(self.assumes),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        check_version("result", data, RESULT_VERSION)
-        missing = [field.name for field in fields(cls) if field.name not in data]
-        if missing:
-            raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
-        values = {field.name: data[field.name] for field in fields(cls)}
-        return cls(**values | cls._tuples(values))
-
-    @classmethod
-    def _tuples(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields that JSON has as lists."""
-        spans = tuple((int(start), int(stop)) for start, stop in values["spans"])
-        return {"spans": spans, "assumes": tuple(values["assumes"])}
-
 
 @dataclass(frozen=True)
 class ShownDetection(Detection):
@@ -114,13 +88,3 @@ class ShownDetection(Detection):
     def of(cls, found: Detection, word_values: tuple[float, ...] | None) -> Self:
         """A detection with the values of its words."""
         return cls(**vars(found), word_values=word_values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready mapping with a version number."""
-        values = self.word_values
-        return super().to_dict() | {"word_values": None if values is None else list(values)}
-
-    @classmethod
-    def _tuples(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        found = values["word_values"]
-        return super()._tuples(values) | {"word_values": None if found is None else tuple(found)}

@@ -43,8 +43,30 @@ def check_count(name: str, value: object) -> None:
         raise OptionError(f"{name} must be a whole number of at least 0, not {value!r}")
 
 
+class Record:
+    """What all results are: frozen dataclasses, to and from JSON with a version number."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping with a version number."""
+        values = {"version": RESULT_VERSION, **_plain(vars(self))}
+        if values.get("radii") == {}:
+            del values["radii"]
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The record that `to_dict` wrote; keys that are not its own are left alone."""
+        check_version("result", data, RESULT_VERSION)
+        own: Any = cls
+        names = [field.name for field in fields(own) if field.name in data or _needed(field)]
+        missing = [name for name in names if name not in data]
+        if missing:
+            raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
+        return cls(**{name: _frozen(data[name]) for name in names})
+
+
 @dataclass(frozen=True)
-class _Result:
+class _Result(Record):
     """Fields that every result has.
 
     ``label`` and ``label_id``: the smoothed classifier's answer; a tie goes to the lowest id.
@@ -66,26 +88,6 @@ class _Result:
     family: str
     ensemble: str
     reader: str | None = field(default=None, kw_only=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready mapping with a version number."""
-        values = {"version": RESULT_VERSION, **_plain(vars(self))}
-        if values.get("radii") == {}:
-            del values["radii"]
-        return values
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        check_version("result", data, RESULT_VERSION)
-        names = [field.name for field in fields(cls) if field.name in data or _needed(field)]
-        missing = [name for name in names if name not in data]
-        if missing:
-            raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
-        values: dict[str, Any] = {}
-        for name in names:
-            values[name] = tuple(data[name]) if isinstance(data[name], list) else data[name]
-        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -337,6 +339,11 @@ def _copied(value: Any) -> Any:
     if type(value) is dict:
         return _plain(value)
     return [_copied(one) if type(one) in _CONTAINERS else one for one in value]
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples; what an object holds stays as it is."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _fields_of(certificate: Certificate) -> dict[str, Any]:
