@@ -45,6 +45,13 @@ def check_file(path: Path) -> None:
     raise OutputError(f"cannot write {path}: {problem}")
 
 
+def check_new_file(path: Path) -> None:
+    """Raise where a file is there already, or could not be."""
+    if path.is_file():
+        raise OutputError(f"{path} exists: choose another output, or delete it")
+    check_file(path)
+
+
 def make_folder(path: Path) -> None:
     """Make a folder, and those that it lies in."""
     try:

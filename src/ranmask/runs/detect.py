@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
-from ranmask.data.rows import Columns, Row, RowSource, file_rows
+from ranmask.data.rows import Columns, RowSource, file_rows
 from ranmask.results import Detection
 from ranmask.runs.api import run
 from ranmask.runs.flag_counts import FlagCounts
-from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.shards.run import Sharding
-from ranmask.runs.task import (
-    ROWS_AT_ONCE,
-    Line,
-    Outcome,
-    RunEvents,
-    classify_groups,
-    label_id,
-    run_description,
-    tell,
-)
+from ranmask.runs.task import Line, Outcome, RowByRow, RunEvents, label_id
 from ranmask.words import Text
 
 COMMAND = "detect"
@@ -128,7 +118,7 @@ class DetectionSummary:
 
 
 @dataclass(frozen=True)
-class DetectTask:
+class DetectTask(RowByRow):
     """Rows to detections of the class ``positive``; ``classifier`` describes the detector."""
 
     labels: tuple[str, ...]
@@ -138,7 +128,6 @@ class DetectTask:
     by: str | None = None
     command: str = COMMAND
     record: type = Detection
-    measured_rows = None
 
     @classmethod
     def of(cls, detector: DetectorOrLoader, by: str | None = None) -> Self:
@@ -146,32 +135,11 @@ class DetectTask:
         loaded: Any = detector if hasattr(detector, "detect") else detector()
         return cls(loaded.labels, loaded.positive, loaded.detect, loaded.description(), by)
 
-    def description(self, *, sharded: bool = False) -> dict[str, Any]:
-        """Everything but the input that the results depend on."""
-        return run_description(self.command, self.classifier)
-
     def summary(self) -> DetectionSummary:
         """An empty summary."""
         return DetectionSummary(self.by)
 
-    def lines(self, rows: Sequence[Row]) -> Iterator[Line]:
-        """One line for each row of a shard."""
-        for group in self._outcomes(rows, at_once=ROWS_AT_ONCE):
-            yield from map(self.line, group)
-
-    def groups(
-        self, rows: Iterable[Row], results: ResultFile, events: RunEvents
-    ) -> Iterator[list[Line]]:
-        """Lines of so many rows as take about two seconds."""
-        for outcomes in self._outcomes(rows, trouble=events.trouble):
-            lines = [self.line(outcome) for outcome in outcomes]
-            yield list(lines)
-            tell(events, lines)
-
-    def _outcomes(self, rows: Iterable[Row], **how: Any) -> Iterator[list[Outcome]]:
-        return classify_groups(rows, self.classify, **how)
-
-    def line(self, outcome: Outcome) -> Mapping[str, Any]:
+    def line(self, outcome: Outcome) -> Line:
         """The JSON line of a row."""
         row = outcome.row
         found: Any = outcome.result
@@ -195,7 +163,3 @@ class DetectTask:
             line["error"] = f"unknown label {label!r}: the classes are {names}"
         else:
             line["correct"] = line["flagged"] == (self.labels[place] == self.positive)
-
-    def effort(self) -> dict[str, Any]:
-        """Nothing: the summary says it all."""
-        return {}

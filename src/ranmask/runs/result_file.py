@@ -248,6 +248,14 @@ def _header(
     return found
 
 
+def record_of(path: Path) -> dict[str, Any]:
+    """The record of the run that wrote a file, as `read_header`; refused where no run did."""
+    found = read_header(path)
+    if found is None:
+        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    return found
+
+
 def read_header(path: Path) -> dict[str, Any] | None:
     """The record of the run that wrote a file, with its ``finished``; None where no run did."""
     try:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
-from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.errors import DataError, OptionError
 from ranmask.results import Detection, records
-from ranmask.results.files import check_file, draft, writing
+from ranmask.results.files import check_new_file, draft, writing
 from ranmask.runs.csv_lines import write_csv
-from ranmask.runs.result_file import read_header, result_rows
+from ranmask.runs.result_file import record_of, result_rows
 from ranmask.runs.shards.columns import write_lines
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
@@ -37,8 +37,8 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
     A run of `certify_file`, `predict_file` or `detect_file`, whose results are `Detection`.
     """
     path = Path(path)
-    if path.is_file() and path.stat().st_size and read_header(path) is None:
-        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    if path.is_file() and path.stat().st_size:
+        record_of(path)
     for line in stored_lines(path):
         if "status" in line:
             raise DataError(f"{path} holds outcomes of an attack, not labels of texts")
@@ -61,20 +61,15 @@ def file_as_csv(path: Path, output: Path) -> int:
     """Make CSV of the file of a run; it appears when it is whole.  Returns how many rows it has."""
     if output.suffix != ".csv":
         raise OptionError(f"{path} is one file already: name one that ends in .csv, not {output}")
-    if output.is_file():
-        raise OutputError(f"{output} exists: choose another output, or delete it")
-    check_file(output)
-    if read_header(path) is None:
-        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    check_new_file(output)
+    record_of(path)
     with writing(output), draft(output) as place:
         return write_csv(result_rows(path), place)
 
 
 def file_as_parquet(path: Path, output: Path) -> int:
     """Make Parquet of the file of a run, finished or not; returns how many rows it has."""
-    header = read_header(path)
-    if header is None:
-        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    header = record_of(path)
     kinds = {"certify": records.Certificate, "predict": records.Prediction, "detect": Detection}
     record: type[Any] = kinds[header["command"]]
     with writing(output), draft(output) as place:

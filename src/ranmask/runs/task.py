@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -114,12 +115,46 @@ def run_description(command: str, classifier: Mapping[str, Any]) -> dict[str, An
     }
 
 
+class RowByRow(ABC):
+    """A task that answers each row by itself.  ``classifier`` describes what does."""
+
+    command: str
+    classify: Callable[[Sequence[Text]], Sequence[Any]]
+    classifier: Mapping[str, Any]
+    measured_rows = None
+
+    @abstractmethod
+    def line(self, outcome: Outcome) -> Line:
+        """The JSON line of a row."""
+
+    def description(self, *, sharded: bool = False) -> dict[str, Any]:
+        """Everything but the input that the results depend on."""
+        return run_description(self.command, self.classifier)
+
+    def lines(self, rows: Sequence[Row]) -> Iterator[Line]:
+        """One line for each row of a shard."""
+        return map(self.line, classify_rows(rows, self.classify, at_once=ROWS_AT_ONCE))
+
+    def groups(
+        self, rows: Iterable[Row], results: ResultFile, events: RunEvents
+    ) -> Iterator[list[Line]]:
+        """Lines of so many rows as take about two seconds."""
+        for outcomes in classify_groups(rows, self.classify, trouble=events.trouble):
+            lines = list(map(self.line, outcomes))
+            yield list(lines)
+            tell(events, lines)
+
+    def effort(self) -> dict[str, Any]:
+        """Nothing: the summary says it all."""
+        return {}
+
+
 @dataclass(frozen=True)
-class ClassifyTask:
+class ClassifyTask(RowByRow):
     """Rows to predictions, certificates or other results of a classifier.
 
-    ``classifier`` describes it.  ``compared``: the certificates of each `Comparison`, exact first.
-    ``positive``: the class that its summary holds against all others.
+    ``compared``: the certificates of each `Comparison`, exact first.  ``positive``: the class that
+    its summary holds against all others.
     """
 
     command: str
@@ -128,7 +163,6 @@ class ClassifyTask:
     classifier: Mapping[str, Any]
     compared: tuple[str, ...] = ()
     positive: int | None = None
-    measured_rows = None
 
     @property
     def threats(self) -> tuple[str, ...]:
@@ -145,31 +179,13 @@ class ClassifyTask:
             raise OptionError(f"{self.command!r} has no sharded runs; {', '.join(kinds)} have")
         return kinds[self.command]
 
-    def description(self, *, sharded: bool = False) -> dict[str, Any]:
-        """Everything but the input that the results depend on."""
-        return run_description(self.command, self.classifier)
-
     def summary(self) -> RunSummary:
         """An empty summary."""
         return RunSummary(self.command, self.labels, positive=self.positive)
 
-    def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
-        """One line for each row of a shard."""
-        outcomes = classify_rows(rows, self.classify, at_once=ROWS_AT_ONCE)
-        return (outcome.to_dict(self.labels) for outcome in outcomes)
-
-    def groups(
-        self, rows: Iterable[Row], results: ResultFile, events: RunEvents
-    ) -> Iterator[list[Line]]:
-        """Lines of so many rows as take about two seconds."""
-        for outcomes in classify_groups(rows, self.classify, trouble=events.trouble):
-            lines = [outcome.to_dict(self.labels) for outcome in outcomes]
-            yield list(lines)
-            tell(events, lines)
-
-    def effort(self) -> dict[str, Any]:
-        """Nothing: the summary says it all."""
-        return {}
+    def line(self, outcome: Outcome) -> Line:
+        """The JSON line of a row."""
+        return outcome.to_dict(self.labels)
 
 
 def tell(events: RunEvents, lines: Sequence[Line]) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import arrow
-from ranmask.errors import DataError, OptionError, OutputError
-from ranmask.results.files import check_file, draft, writing
+from ranmask.errors import DataError, OptionError
+from ranmask.results.files import check_new_file, draft, writing
 from ranmask.runs.csv_lines import write_csv
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.columns import batches, decoded, with_constants_of
@@ -72,9 +72,7 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     manifest = read_manifest(folder)
     if not manifest.finished:
         raise DataError(f"the run in {folder} is not finished: run it again to resume")
-    if output.is_file():
-        raise OutputError(f"{output} exists: choose another output, or delete it")
-    check_file(output)
+    check_new_file(output)
     if output.suffix not in (".jsonl", ".parquet", ".csv"):
         raise OptionError(
             f"cannot merge into {output}: its name must end in .jsonl, .parquet or .csv"
