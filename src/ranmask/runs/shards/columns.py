@@ -87,20 +87,17 @@ def _table(lines: Sequence[Mapping[str, Any]], schema: Any, about: Mapping[str, 
 
 def encoded(lines: Sequence[Mapping[str, Any]], record: type) -> bytes:
     """Lines as the bytes of a Parquet file; ``record``: the class of the results."""
-    pyarrow = arrow()
-    # With its fields known, one that is null can be told from one that is not there.
-    about = {"constants": constants_of(lines) or {}, "fields": list(_fields(record))}
-    table = _table(lines, _schema(record), about)
-    sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table, sink, row_group_size=_ROWS_IN_A_GROUP, **_WRITTEN)
+    sink = arrow().BufferOutputStream()
+    write_lines(lines, record, constants_of(lines) or {}, sink)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
 def write_lines(
-    lines: Iterable[Mapping[str, Any]], record: type, constants: Mapping[str, Any], place: Path
+    lines: Iterable[Mapping[str, Any]], record: type, constants: Mapping[str, Any], place: Any
 ) -> int:
-    """Write lines to a Parquet file, which is never held whole; returns how many there are."""
+    """Write lines to a Parquet file, or a stream, a group at a time; returns how many there are."""
+    # With its fields known, one that is null can be told from one that is not there.
     about = {"constants": dict(constants), "fields": list(_fields(record))}
     schema, left, rows = _schema(record), iter(lines), 0
     written = schema.with_metadata({_METADATA: json.dumps(about)})
