@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ranmask.data.rows import Columns
+from ranmask.data.rows import PAIR, Columns
 
 SPLITS = ("train", "validation", "test")
 
 _TEXT = Columns("text", None, "label")
-_PAIR = Columns(None, ("premise", "hypothesis"), "label")
+_PAIR = Columns(None, PAIR, "label")
 
 
 def _files(train: str = "train", validation: str = "", test: str = "test") -> dict[str, str]:

@@ -21,11 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.results.files import line_bytes
 from ranmask.words import Text
 
 _FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {f".{name}": name for name in _FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
 """The formats of files, by how their names end."""
+PAIR = ("premise", "hypothesis")
+"""The columns of a pair, where nobody gives them other names."""
 ID = "id"
 """The column that every result repeats, where there is one."""
 
@@ -130,6 +133,23 @@ class RowSource:
         return names
 
 
+def format_of(path: Path) -> str:
+    """The format of a file, by how its name ends."""
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise DataError(
+            f"cannot tell the format of {path}: its name must end in one of {', '.join(SUFFIXES)}"
+        )
+    return kind
+
+
+def text_line(text: Text | Sequence[str]) -> bytes:
+    """A text, or a pair, as the JSON line that `file_rows` reads."""
+    if isinstance(text, str):
+        return line_bytes({"text": text})
+    return line_bytes(dict(zip(PAIR, text, strict=True)))
+
+
 def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
     """The rows of a txt, csv, tsv, jsonl or parquet file in their order, streamed.
 
@@ -142,11 +162,7 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
             f"{path} is a folder: name one file in it, whose name ends in one of "
             f"{', '.join(SUFFIXES)}"
         )
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise DataError(
-            f"cannot tell the format of {path}: its name must end in one of {', '.join(SUFFIXES)}"
-        )
+    kind = format_of(path)
     digest, lines, last = hashlib.sha256(), 0, b"\n"
     try:
         with path.open("rb") as file:

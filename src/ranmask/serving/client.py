@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 
 from ranmask.errors import DataError, OptionError, ServiceError, TextError, check_cancelled
 from ranmask.results import Certificate, Detection, Prediction, ShownDetection
-from ranmask.results.files import check_file, draft, line_bytes, writing
+from ranmask.results.files import check_file, draft, writing
 from ranmask.results.records import ShownCertificate
 from ranmask.serving.client_http import Calls
 from ranmask.words import document, listed
@@ -168,20 +168,20 @@ class Client:
             positive: As for `certify_file`.
             options: Of smoothing.
         """
-        from ranmask.data.rows import Columns
+        from ranmask.data.rows import PAIR, Columns, format_of, text_line
 
         texts = None if isinstance(rows, str | Path) else _checked(rows)
         if texts is not None and columns is not None:
             raise OptionError("columns are those of a file: leave them out for texts")
         columns = columns or Columns()
         if texts and not isinstance(texts[0], str):
-            columns = Columns(pair=("premise", "hypothesis"))
+            columns = Columns(pair=PAIR)
         given = {
             "kind": kind,
             "model": model,
             "positive": positive,
             "name": Path(rows).name if isinstance(rows, str | Path) else None,
-            "format": _format(Path(rows)) if isinstance(rows, str | Path) else "jsonl",
+            "format": format_of(Path(rows)) if isinstance(rows, str | Path) else "jsonl",
             "text_column": columns.text,
             "pair_columns": columns.pair and ",".join(columns.pair),
             "label_column": columns.label,
@@ -190,7 +190,7 @@ class Client:
         }
         query = urlencode({name: value for name, value in given.items() if value is not None})
         with tempfile.TemporaryFile() if texts is not None else _opened(Path(str(rows))) as file:
-            file.writelines(map(_line, texts or ()))
+            file.writelines(map(text_line, texts or ()))
             size, most = file.seek(0, 2), self._most("job_bytes")
             if most is not None and size > most:  # it would be refused while it is being sent
                 raise OptionError(f"{size:,} bytes are more than {most:,}: send several files")
@@ -364,25 +364,8 @@ def _checked(texts: Iterable[Text]) -> list[Text]:
     return found
 
 
-def _format(path: Path) -> str:
-    from ranmask.data.rows import SUFFIXES
-
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
-        raise DataError(
-            f"cannot tell the format of {path}: its name must end in one of {', '.join(SUFFIXES)}"
-        )
-    return found
-
-
 def _opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _line(text: Text) -> bytes:
-    if isinstance(text, str):
-        return line_bytes({"text": text})
-    return line_bytes({"premise": text[0], "hypothesis": text[1]})

@@ -19,9 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
-from ranmask.data.rows import SUFFIXES, Columns, file_rows
+from ranmask.data.rows import PAIR, SUFFIXES, Columns, file_rows, text_line
 from ranmask.errors import DataError
-from ranmask.results.files import line_bytes
 from ranmask.runs.stored import file_as_parquet
 from ranmask.serving import schemas
 from ranmask.serving.auth import FACTS
@@ -194,9 +193,8 @@ class Jobs:
             raise _wrong(f"texts[{place}] must be what texts[0] is: pairs, or single texts")
         with path.open("wb") as file:
             for text in body.texts:
-                named = zip(("premise", "hypothesis"), text, strict=True)
-                file.write(line_bytes({"text": text} if isinstance(text, str) else dict(named)))
-        columns = Columns(pair=("premise", "hypothesis")) if any(pairs) else Columns("text")
+                file.write(text_line(text))
+        columns = Columns(pair=PAIR) if any(pairs) else Columns("text")
         return body, path, columns
 
     async def _file(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ranmask.errors import OptionError, TextError
@@ -39,12 +39,6 @@ def read_texts(texts: Sequence[Text], most_texts: int, most_words: int) -> list[
             message = f"text {index} has {words} words, more than {most_words}: cut it"
             raise Problem(422, "too_many_words", message)
     return read
-
-
-def copies_of(options: SmoothingOptions | SynonymOptions, texts: Iterable[ReadText]) -> int:
-    """How many copies a request asks for, at most; too many for the memory are refused."""
-    usable = (text for text in texts if isinstance(text, Document))
-    return sum(copies_of_one(options, len(text.words)) for text in usable)
 
 
 def copies_of_one(options: SmoothingOptions | SynonymOptions, words: int) -> int:

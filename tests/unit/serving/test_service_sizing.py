@@ -31,7 +31,9 @@ class Counted:
 
 
 def copies_of(smoothed, texts):
-    return sizing.copies_of(smoothed.options, read_texts(texts, len(texts), 10**6))
+    read = read_texts(texts, len(texts), 10**6)
+    usable = [text for text in read if isinstance(text, Document)]
+    return sum(sizing.copies_of_one(smoothed.options, len(text.words)) for text in usable)
 
 
 def words(count):
@@ -146,7 +148,7 @@ def test_texts_and_words():
 def test_an_unusable_text_counts_no_copies_and_spoils_no_other():
     read = read_texts(["a b", " ", "\ud800 c"], 3, 3)
     assert [type(text) for text in read] == [Document, TextError, TextError]
-    assert sizing.copies_of(SmoothedClassifier(classify, keep=1).options, read) == 2
+    assert copies_of(SmoothedClassifier(classify, keep=1), ["a b", " ", "\ud800 c"]) == 2
     with pytest.raises(Problem) as caught:  # long ones are refused, usable or not
         read_texts(["\ud800 b c d"], 1, 3)
     assert caught.value.code == "too_many_words"
