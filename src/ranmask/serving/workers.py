@@ -50,39 +50,24 @@ async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: flo
     ``receive`` is that of the request, whose body has been read: what comes next is the news
     that the client went away.  Nobody listens for it before an answer takes `_UNWATCHED_SECONDS`.
     """
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[type[Cancelled | DeadlinePassed] | None] = loop.create_future()
     unwatched = min(_UNWATCHED_SECONDS, seconds)
-    watching: list[asyncio.Task[None]] = []
-
-    def end(why: type[Cancelled | DeadlinePassed] | None) -> None:
-        if not over.done():
-            over.set_result(why)
-
-    def answered(_: asyncio.Future[_Answer]) -> None:
-        end(None)
-
-    async def watch() -> None:
+    await asyncio.wait([answer], timeout=unwatched)
+    if not answer.done():
+        gone = asyncio.create_task(_disconnected(receive))
         try:
-            async with asyncio.timeout(seconds - unwatched):
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-            end(Cancelled)
-        except TimeoutError:
-            end(DeadlinePassed)
+            await asyncio.wait(
+                [answer, gone], timeout=seconds - unwatched, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            gone.cancel()
+        if not answer.done():
+            raise Cancelled if gone.done() else DeadlinePassed
+    return answer.result()
 
-    answer.add_done_callback(answered)
-    timer = loop.call_later(unwatched, lambda: watching.append(loop.create_task(watch())))
-    try:
-        why = await over
-        if answer.done() or why is None:
-            return answer.result()
-        raise why
-    finally:
-        answer.remove_done_callback(answered)
-        timer.cancel()
-        for task in watching:
-            task.cancel()
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class Workers:
