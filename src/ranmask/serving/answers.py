@@ -148,28 +148,21 @@ _UNFINISHED = (
 )
 
 
-class Predictions(BaseModel):
-    """One result for each text, in their order."""
-
-    model: str = _said(_MODEL, "news")
-    results: list[PredictionResult | TextFailure] = Field(description=_RESULTS)
-    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
-
-
-class Certificates(BaseModel):
-    """One result for each text, in their order."""
-
-    model: str = _said(_MODEL, "news")
-    results: list[CertificateResult | TextFailure] = Field(description=_RESULTS)
-    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
+def _results(name: str, result: Any, model: str) -> type[BaseModel]:
+    """The answer to a question with several texts."""
+    results: Any = list[result | TextFailure]
+    return create_model(
+        name,
+        __doc__="One result for each text, in their order.",
+        model=(str, _said(_MODEL, model)),
+        results=(results, Field(description=_RESULTS)),
+        unfinished=(list[int], _said(_UNFINISHED, [128, 129], default=[])),
+    )
 
 
-class Detections(BaseModel):
-    """One result for each text, in their order."""
-
-    model: str = _said(_MODEL, "spam-sms")
-    results: list[DetectionResult | TextFailure] = Field(description=_RESULTS)
-    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
+Predictions = _results("Predictions", PredictionResult, "news")
+Certificates = _results("Certificates", CertificateResult, "news")
+Detections = _results("Detections", DetectionResult, "spam-sms")
 
 
 class ShownCopy(BaseModel):

@@ -147,7 +147,7 @@ class Service:
         """Try to change the label of one text by changing its words."""
         from ranmask.serving.explaining import attack_once
 
-        [text] = body.all_texts()
+        [text] = schemas.all_texts(body)
         asked = self._asked(request, body, "attack")
         asked.only_text()
 
@@ -245,7 +245,7 @@ class Service:
 
     def _asked(self, request: Request, body: schemas.AnyTexts, command: str) -> _Asked:
         """What a request asks for, within all limits."""
-        sent, options = body.all_texts(), body.given()
+        sent, options = schemas.all_texts(body), body.given()
         texts = read_texts(sent, self._settings.most_texts, self._settings.most_words)
         facts = request.scope[FACTS]
         if self._settings.log_texts:

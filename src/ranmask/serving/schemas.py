@@ -133,10 +133,6 @@ class OneText(Question):
         examples=[EXAMPLE, ["A man is asleep.", "A man is awake."]],
     )
 
-    def all_texts(self) -> list[Text]:
-        """The texts, pairs as tuples."""
-        return as_texts([self.text])
-
 
 ManySentTexts: TypeAlias = Annotated[
     list[SentText],
@@ -154,10 +150,6 @@ class ManyTexts(Question):
     """Several texts."""
 
     texts: ManySentTexts
-
-    def all_texts(self) -> list[Text]:
-        """The texts, pairs as tuples."""
-        return as_texts(self.texts)
 
 
 def _which(body: Any) -> str:
@@ -189,10 +181,6 @@ class DetectText(DetectQuestion):
 
     text: str = Field(description="The text.", examples=[SPAM])
 
-    def all_texts(self) -> list[Text]:
-        """The texts."""
-        return [self.text]
-
 
 class DetectTexts(DetectQuestion):
     """Several texts to flag, or not."""
@@ -203,10 +191,6 @@ class DetectTexts(DetectQuestion):
         description="The texts.",
         examples=[[SPAM, "see you at lunch"]],
     )
-
-    def all_texts(self) -> list[Text]:
-        """The texts."""
-        return list(self.texts)
 
 
 ToDetect: TypeAlias = Annotated[
@@ -312,6 +296,8 @@ class JobFile(JobQuestion):
         return Columns(self.text_column, pair or None, self.label_column, kept)
 
 
-def as_texts(sent: Sequence[str | list[str]]) -> list[Text]:
-    """Texts as they were sent, pairs as tuples."""
+def all_texts(asked: AnyTexts) -> list[Text]:
+    """The texts of a question, pairs as tuples."""
+    sent: Sequence[SentText]
+    sent = [asked.text] if isinstance(asked, OneText | DetectText) else asked.texts
     return [text if isinstance(text, str) else (text[0], text[1]) for text in sent]
