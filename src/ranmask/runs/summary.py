@@ -64,14 +64,8 @@ class RunSummary:
                 if "label_id" in line:
                     self.add_unlabelled(line)
                 continue
+            self.add_labelled(line)
             expected = line["expected_id"]
-            self.certified.add(
-                correct=line["correct"],
-                radius=line.get("radius"),
-                words=line["words"],
-                expected=expected,
-                named=line["label_id"],
-            )
             for threat, radius in line.get("radii", {}).items():
                 self.threats.setdefault(threat, CertifiedSummary()).add(
                     correct=line["correct"], radius=radius, words=line["words"], expected=expected
@@ -89,6 +83,17 @@ class RunSummary:
                     expected=expected,
                     named=one["label_id"],
                 )
+
+    def add_labelled(self, line: Mapping[str, Any], texts: int = 1) -> None:
+        """Count lines whose true label is known."""
+        self.certified.add(
+            correct=line["correct"],
+            radius=line.get("radius"),
+            words=line["words"],
+            expected=line["expected_id"],
+            named=line["label_id"],
+            texts=texts,
+        )
 
     def add_unlabelled(self, line: Mapping[str, Any], texts: int = 1) -> None:
         """Count lines whose label may be right or wrong: their radius where it is proved."""

@@ -7,7 +7,6 @@ trouble others too.  Which of them hurt is asked of the model that is attacked.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -65,17 +64,15 @@ WORDS: tuple[str, ...] = tuple(
 """All of them, each once."""
 
 
-def most_telling(
-    base: BaseClassifier, label: int, premise: str | None = None, words: Sequence[str] = WORDS
-) -> list[str]:
-    """The words, those first that speak most for another class than ``label``.
+def most_telling(base: BaseClassifier, label: int, premise: str | None = None) -> list[str]:
+    """All `WORDS`, those first that speak most for another class than ``label``.
 
     Every other class has its turn, for it is not known which of them is easiest to reach.
     """
     shown = np.zeros((1, 1), dtype=np.int32)
-    alone = [MaskedCopies(Document((word,), premise), 1, shown) for word in words]
+    alone = [MaskedCopies(Document((word,), premise), 1, shown) for word in WORDS]
     rows = np.concatenate(base.score(alone))
     rivals = [rival for rival in range(rows.shape[1]) if rival != label]
     orders = [np.argsort(rows[:, label] - rows[:, rival], kind="stable") for rival in rivals]
     in_turn = itertools.chain.from_iterable(zip(*orders, strict=True))
-    return list(dict.fromkeys(words[place] for place in in_turn))
+    return list(dict.fromkeys(WORDS[place] for place in in_turn))

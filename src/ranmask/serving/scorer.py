@@ -109,13 +109,6 @@ class BatchScorer:
         batch_seconds: float = 0.1,
         turns: FairSemaphore | None = None,
     ) -> None:
-        for name, value in (
-            ("batch_copies", batch_copies),
-            ("waiting_copies", waiting_copies),
-            ("batch_seconds", batch_seconds),
-        ):
-            if not value > 0:
-                raise OptionError(f"{name} must be above 0, not {value!r}")
         self.base = base
         self.tolerance = base.tolerance
         self.pair_refusal: str | None = None

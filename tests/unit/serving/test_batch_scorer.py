@@ -544,11 +544,3 @@ def test_everything_but_the_scores_is_the_models_own():
             SmoothedClassifier(pooled, keep=1, hide="drop")
         with pytest.raises(ClassifierError, match="no copies"):
             pooled.score([])
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"batch_copies": 0}, {"waiting_copies": 0}, {"batch_seconds": 0}]
-)
-def test_wrong_sizes_are_refused(wrong):
-    with pytest.raises(OptionError, match=next(iter(wrong))):
-        BatchScorer(Echo(), **wrong)

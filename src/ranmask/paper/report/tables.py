@@ -110,9 +110,9 @@ def signed_share(value: Number) -> str:
     return ("+" if value > 0 else "") + share(value)
 
 
-def percent(value: Number, digits: int = 1) -> str:
+def percent(value: Number) -> str:
     """A share in percent, without the sign: ``55.1``."""
-    return f"{100 * float(value):.{digits}f}"
+    return f"{100 * float(value):.1f}"
 
 
 def difference(value: Number, digits: int = 1) -> str:

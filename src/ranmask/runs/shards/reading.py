@@ -46,14 +46,7 @@ def summarise_folder(folder: Path) -> RunSummary:
             counted = table.group_by(list(names)).aggregate([([], "count_all")])
             for group in counted.to_pylist():
                 if group["correct"] is not None:
-                    summary.certified.add(
-                        correct=group["correct"],
-                        radius=group.get("radius"),
-                        words=group["words"],
-                        expected=group["expected_id"],
-                        named=group["label_id"],
-                        texts=group["count_all"],
-                    )
+                    summary.add_labelled(group, group["count_all"])
                 elif group["label_id"] is not None:
                     summary.add_unlabelled({**group, "guarantee": guarantee}, group["count_all"])
     summary.rows = manifest.rows
