@@ -55,9 +55,9 @@ async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: flo
     if not answer.done():
         gone = asyncio.create_task(_disconnected(receive))
         try:
-            await asyncio.wait(
-                [answer, gone], timeout=seconds - unwatched, return_when=asyncio.FIRST_COMPLETED
-            )
+            first: list[asyncio.Future[Any]] = [answer, gone]
+            left = seconds - unwatched
+            await asyncio.wait(first, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
         if not answer.done():
