@@ -98,10 +98,10 @@ def area_interval(area: float, negatives: int, positives: int) -> tuple[float, f
         variance = value * (1 - value) * spread / (negatives * positives)
         return (area - value) ** 2 > NORMAL**2 * variance
 
-    return _last_kept(area, 0.0, rejects), _last_kept(area, 1.0, rejects)
+    return last_kept(area, 0.0, rejects), last_kept(area, 1.0, rejects)
 
 
-def _last_kept(inside: float, outside: float, rejects: Callable[[float], bool]) -> float:
+def last_kept(inside: float, outside: float, rejects: Callable[[float], bool]) -> float:
     """The value farthest from ``inside`` that a test does not reject."""
     if not rejects(outside):
         return outside
@@ -221,4 +221,4 @@ def _tango_upper(plus: int, minus: int, texts: int, deviation: float) -> float:
         spread = 2 * chance + difference * (1 - difference)
         return (plus - minus - texts * difference) ** 2 > deviation**2 * texts * spread
 
-    return _last_kept((plus - minus) / texts, 1.0, rejects)  # 1.0: every text is a plus
+    return last_kept((plus - minus) / texts, 1.0, rejects)  # 1.0: every text is a plus

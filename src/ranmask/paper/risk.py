@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from ranmask.certificates.kept import kept_count
 from ranmask.certificates.paper import risk_probability
 from ranmask.certificates.sampled import delta
+from ranmask.evaluation.intervals import last_kept
 from ranmask.paper.published import RiskStatement, published
 
 # The paper states no average for SST2; the training texts have 19.3 words on average.
 _UNSTATED_WORDS = {"sst2": 19}
-_HALVINGS = 60
 _NOTHING = 1e-9  # words: what is left of exactly none after rounding
 
 EXPLANATION: tuple[str, ...] = (
@@ -112,11 +112,5 @@ def unrounded_risk(words: int, rate: float, share: float) -> float:
 
 
 def _share_of_half(words: int, rate: float) -> float:
-    low, high = 0.0, 1 - rate  # the risk falls from 1 as the share grows
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if unrounded_risk(words, rate, middle) > 0.5:
-            low = middle
-        else:
-            high = middle
-    return high
+    """The risk falls from 1 as the share grows."""
+    return last_kept(0.0, 1 - rate, lambda share: unrounded_risk(words, rate, share) <= 0.5)
