@@ -120,6 +120,10 @@ class CertifiedSummary:
         reached = sum(texts for _, radius, _, texts in self.radii() if radius >= changed)
         return _share(reached, self.texts)
 
+    def curve(self) -> list[float]:
+        """CR@0, CR@1 and so on, up to the largest radius."""
+        return [float(self.certified_accuracy(words)) for words in range(self.largest_radius + 1)]
+
     def certified_classes(self, changed: int | None) -> ClassCounts:
         """By class, what is right, and certified at ``changed`` words unless that is None."""
         counts = ClassCounts()

@@ -156,10 +156,7 @@ class RunSummary:
         return {
             "median_radius": summary.median_radius,
             "median_rate": None if rate is None else float(rate),
-            "certified_accuracy": [
-                float(summary.certified_accuracy(changed))
-                for changed in range(summary.largest_radius + 1)
-            ],
+            "certified_accuracy": summary.curve(),
         }
 
 
@@ -178,14 +175,7 @@ def add_poisoned(
 
 def poisoned_values(summaries: Mapping[int, CertifiedSummary]) -> dict[str, list[float]]:
     """For each number of poisoned texts the certified accuracy at 0, 1, 2, ... changed words."""
-    return {
-        str(texts): [
-            float(summary.certified_accuracy(changed))
-            for changed in range(summary.largest_radius + 1)
-        ]
-        for texts, summary in summaries.items()
-        if summary.radii()
-    }
+    return {str(texts): summary.curve() for texts, summary in summaries.items() if summary.radii()}
 
 
 def all_words(threat: str, summary: CertifiedSummary) -> dict[str, float]:

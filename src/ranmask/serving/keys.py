@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import io
 import os
-import re
 import struct
 import threading
 import time
@@ -21,9 +20,8 @@ from pathlib import Path
 
 from ranmask.errors import OptionError
 from ranmask.serving.problems import RateExceeded
-from ranmask.serving.settings import ServiceSettings, check_key
+from ranmask.serving.settings import NAME, ServiceSettings, check_key, listed_in
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ONLY_NAME = "default"
 _MOST_RATE = 10_000_000
 _NUMBER = struct.Struct("d")
@@ -59,12 +57,7 @@ def read_keys(settings: ServiceSettings) -> list[ApiKey]:
     if settings.api_key is not None:
         keys.append(ApiKey(_ONLY_NAME, _digest(settings.api_key)))
     if settings.api_key_file is not None:
-        try:
-            text = Path(settings.api_key_file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"cannot read the API keys from {settings.api_key_file}: {error}"
-            ) from error
+        text = listed_in(settings.api_key_file, "API keys")
         keys += parsed_keys(text, str(settings.api_key_file))
     return keys
 
@@ -84,7 +77,7 @@ def parsed_keys(text: str, file: str) -> list[ApiKey]:
         if len(parts) > 3:
             raise OptionError(f"{place}: expected NAME KEY REQUESTS_A_MINUTE, the last one if any")
         name, key, *rate = parts if len(parts) > 1 else [_ONLY_NAME, *parts]
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise OptionError(
                 f"{place}: a name has at most 64 letters, digits, dots, dashes and underscores"
             )

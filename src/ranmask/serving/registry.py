@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -24,7 +23,7 @@ from ranmask.serving.detecting import DETECT, HostedDetector
 from ranmask.serving.problems import UnknownModel, WrongKind
 from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
-from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.settings import NAME, ServiceSettings, listed_in
 from ranmask.serving.sizing import ReadText, copies_of_one
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.detector_store import GUARDS, is_detector, load_detector, needs_reader
@@ -38,7 +37,6 @@ from ranmask.smoothing.window_detector import WindowDetector
 from ranmask.words import Document
 
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 256
 _REMEMBERED_COPIES = 4096
 _OF_COPIES = ("keep", "mask_rate", "synonyms")  # options that a detector has no use for
@@ -48,12 +46,7 @@ def models_of(settings: ServiceSettings) -> dict[str, str]:
     """The models that the settings name, with those of their file as it is now."""
     lines: list[str] = []
     if settings.models_file is not None:
-        try:
-            text = settings.models_file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"cannot read the models from {settings.models_file}: {error}"
-            ) from error
+        text = listed_in(settings.models_file, "models")
         lines = [line.strip() for line in text.splitlines()]
     listed = [line for line in lines if line and not line.startswith("#")]
     return named_models([*settings.models, *listed])
@@ -70,7 +63,7 @@ def named_models(models: Sequence[str]) -> dict[str, str]:
         name, equals, model = given.partition("=")
         if not equals:
             name, model = PurePath(given).name.rpartition(":")[2], given
-        if not _NAME.fullmatch(name) or not model:
+        if not NAME.fullmatch(name) or not model:
             raise OptionError(
                 f"{given!r} gives no name to serve a model by: write NAME=MODEL, with a name of "
                 "at most 64 letters, digits, dots, dashes and underscores"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from ranmask.errors import OptionError
 from ranmask.options.fields import Checked, option
 
 KEY_VARIABLE = "RANMASK_API_KEY"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What keys and models may be called."""
 
 _KEY_CHARACTERS = 16
 _MODELS, _ACCESS, _LIMITS, _JOBS = "Models", "Access", "Limits", "Jobs"
@@ -154,6 +157,14 @@ class ServiceSettings(Checked, group="Service"):
             )
         if self.api_key is not None:
             check_key(self.api_key, "the API key")
+
+
+def listed_in(path: Path, what: str) -> str:
+    """What a file that settings name says; ``what`` it lists."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"cannot read the {what} from {path}: {error}") from error
 
 
 def check_key(key: str, place: str) -> None:
