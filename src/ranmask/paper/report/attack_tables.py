@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ranmask.paper.published import EmpiricalTable
 from ranmask.paper.report.counting import Attacks, mean_robust, shared_texts
 from ranmask.paper.report.methods import ByAttack, Measured, Rows, ranking
-from ranmask.paper.report.names import attack_name
+from ranmask.paper.report.names import attack_name, either
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -74,11 +74,11 @@ def all_figures(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | N
 
 def _seeds(by_attack: ByAttack) -> str:
     """Of how many seeds cells are the mean, where any are."""
-    counts = sorted({len(row.counts) for rows in by_attack.values() for row in rows} - {0, 1})
+    counts = {len(row.counts) for rows in by_attack.values() for row in rows} - {0, 1}
     if not counts:
         return ""
     return (
-        f"Rows with ±: means of {' or '.join(map(str, counts))} seeds, with the sample standard "
+        f"Rows with ±: means of {either(counts)} seeds, with the sample standard "
         "deviation of Boa; other rows: one seed. "
     )
 
@@ -139,7 +139,7 @@ def _detail(row: Measured, met: Sequence[int] | None, printed: bool) -> list[Cel
     if rechecked:
         unconfirmed = seeds_cell(rechecked, percent)
     errors = sum(one.errors for one in seeds)
-    texts = " or ".join(f"{count:,}" for count in sorted({one.texts for one in seeds}))
+    texts = either(one.texts for one in seeds)
     texts += f" (+{errors} errors)" if errors else ""
     of = f"{len(seeds)} seeds" if len(seeds) > 1 else ""
     clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds).values())

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from ranmask.metrics import CertifiedSummary
 from ranmask.paper.published import CertifiedTable
 from ranmask.paper.report.experiments import Configuration
+from ranmask.paper.report.names import either
 from ranmask.paper.report.tables import whole
 from ranmask.paper.run_data import Certified, Reading
 
@@ -95,5 +96,5 @@ def several_seeds(results: ByRate) -> bool:
 
 def numbers_of_seeds(*found: ByRate) -> str:
     """How many seeds rates have: ``1 or 2 seeds``."""
-    counts = sorted({len(seeds) for one in found for seeds in one.values()})
-    return f"{' or '.join(map(str, counts))} {'seed' if counts == [1] else 'seeds'}"
+    counts = {len(seeds) for one in found for seeds in one.values()}
+    return f"{either(counts)} {'seed' if counts == {1} else 'seeds'}"

@@ -21,7 +21,7 @@ from ranmask.paper.report.certified_runs import (
     same_medians,
     several_seeds,
 )
-from ranmask.paper.report.names import CORPORA, certificate_name, rate_name
+from ranmask.paper.report.names import CORPORA, certificate_name, either, rate_name
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -221,7 +221,7 @@ def _notes(*found: ByRate, first: str = "", spread: bool = True) -> list[str]:
     texts = [len(result.rows) for result in results]
     errors = sum(result.errors for result in results)
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
-    masks = " or ".join(f"{most:,}" for most in sorted({result.masks for result in results}))
+    masks = either(result.masks for result in results)
     size = f"{least}{max(texts):,} texts, at most {masks} copies of each."
     notes = [first] if first and not several else []
     if several and spread:

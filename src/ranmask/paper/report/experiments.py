@@ -88,7 +88,11 @@ def _experiment(given: Sequence[Reproduction]) -> Experiment:
     by_key: dict[str, list[Reproduction]] = {}
     for run in sorted(given, key=lambda run: (len(run.seed), run.seed)):
         by_key.setdefault(_key(run.configuration), []).append(run)
-    done = {key for key, same in by_key.items() if any(map(_anything_done, same))}
+    done = {
+        key
+        for key, same in by_key.items()
+        if any(step.state == "done" for run in same for step in run.steps)
+    }
     keys = sorted(by_key, key=lambda key: (key not in done, len(by_key[key][0].configuration)))
     own: dict[str, list[Reproduction]] = {key: [] for key in keys}
     lent: dict[str, list[Reproduction]] = {key: [] for key in keys}
@@ -115,10 +119,6 @@ def _experiment(given: Sequence[Reproduction]) -> Experiment:
 
 def _key(configuration: Mapping[str, Any]) -> str:
     return json.dumps(configuration, sort_keys=True)
-
-
-def _anything_done(run: Reproduction) -> bool:
-    return any(step.state == "done" for step in run.steps)
 
 
 def _home(run: Reproduction, step: Step, known: set[str]) -> str:

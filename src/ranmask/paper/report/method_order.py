@@ -10,8 +10,8 @@ from ranmask.paper.published import EmpiricalTable
 from ranmask.paper.report.beside import verdict
 from ranmask.paper.report.blocks import Block, Heading
 from ranmask.paper.report.experiments import Experiment
-from ranmask.paper.report.methods import ByAttack, Ranking, Rows, measured, ranking
-from ranmask.paper.report.names import attack_name, several
+from ranmask.paper.report.methods import ByAttack, Ranking, measured, ranking
+from ranmask.paper.report.names import attack_name, either, several
 from ranmask.paper.report.tables import NOTHING, Cell, difference, share, table
 
 _TITLES = (
@@ -72,8 +72,9 @@ def _column(one: Ranking, methods: int) -> list[Cell | str]:
     ours, paper = one.both
     same, compared = pairs_in_order(ours, paper)
     ties = math.comb(len(ours), 2) - compared
-    texts = " or ".join(f"{count:,}" for count in sorted(_texts(one.compared)))
+    texts = either(counts.texts for row in one.compared for counts in row.counts)
     rank, its = one.correlation, one.paper_leader
+    first = none_named(one) if one.missing else several(one.leaders)
     names = [row.method for row in one.rows]
     gains = [(row.robust or 0) - boa for row, boa in zip(one.rows, paper, strict=True)]
     ends = [names[gains.index(end)] for end in (min(gains), max(gains))]
@@ -81,20 +82,12 @@ def _column(one: Ranking, methods: int) -> list[Cell | str]:
         Cell(f"{len(ours)} of {methods}", beside=f"over {texts} texts"),
         Cell(f"{same} of {compared}", beside=f"{ties} tied" if ties else ""),
         NOTHING if rank is None else share(rank, 2),
-        Cell(_first(one), strong=bool(one.contradiction)),
+        Cell(first, strong=bool(one.contradiction)),
         its[0] if its else NOTHING,
         NOTHING if one.missing else _lead(one),
         _furthest(names, ours, paper),
         Cell(f"{difference(min(gains))} to {difference(max(gains))}", beside=" to ".join(ends)),
     ]
-
-
-def _texts(rows: Rows) -> set[int]:
-    return {counts.texts for row in rows for counts in row.counts}
-
-
-def _first(one: Ranking) -> str:
-    return none_named(one) if one.missing else several(one.leaders)
 
 
 def none_named(one: Ranking) -> str:

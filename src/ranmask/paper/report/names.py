@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ranmask.paper.run_data import Reading
 
@@ -41,6 +41,11 @@ def certificate_name(of: Reading, *, warned: bool = False) -> str:
 def rate_name(rate: float | None, word: str = "") -> str:
     """A masking rate in percent; None is a run that keeps a number of words instead."""
     return "as run" if rate is None else f"{100 * float(rate):g} %{word}"
+
+
+def either(counts: Iterable[int]) -> str:
+    """Different numbers in a sentence: ``300 or 1,000``."""
+    return " or ".join(f"{count:,}" for count in sorted(set(counts)))
 
 
 def several(names: Sequence[str]) -> str:

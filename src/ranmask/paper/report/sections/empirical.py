@@ -21,7 +21,7 @@ from ranmask.paper.report.counting import (
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.method_order import contradictions, none_named, order
 from ranmask.paper.report.methods import ByAttack, Measured, Ranking, Rows, measured, ranking
-from ranmask.paper.report.names import attack_name, several
+from ranmask.paper.report.names import attack_name, either, several
 from ranmask.paper.report.tables import NOTHING, SPREAD, Cell, difference, share, table
 from ranmask.paper.run_data import Reproduction
 
@@ -187,10 +187,7 @@ def _changes(
     nearer = sum(abs(there - boa) < abs(here - boa) for boa, here, there in known)
     method, attack = max(sorted(changes), key=lambda place: abs(changes[place]))
     here, there = found[method, attack]
-    seeds = [
-        " or ".join(map(str, sorted({len(side[place]) for place in found})))
-        for side in (after, before)
-    ]
+    seeds = [either(len(side[place]) for place in found) for side in (after, before)]
     return [
         Cell(
             other.full, beside="seeds: {}; above: {}".format(*seeds) if seeds != ["1"] * 2 else ""

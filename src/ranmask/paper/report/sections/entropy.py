@@ -13,6 +13,7 @@ from ranmask.paper.published import published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Section, text
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
+from ranmask.paper.report.names import either
 from ranmask.paper.report.tables import (
     NOT_RUN,
     SPREAD,
@@ -156,7 +157,7 @@ def _figures(seeds: Sequence[Predicted]) -> list[Cell]:
     if not seeds:
         return [NOT_RUN] * 4
     scores = [one.score_entropy for one in seeds if one.score_entropy is not None]
-    texts = " or ".join(f"{count:,}" for count in sorted({len(one.rows) for one in seeds}))
+    texts = either(len(one.rows) for one in seeds)
     return [
         _mean_of_seeds([one.vote_entropy for one in seeds]),
         _mean_of_seeds(scores) if len(scores) == len(seeds) else quiet("no scores"),
