@@ -19,6 +19,7 @@ from ranmask.data.corpus import one_note
 from ranmask.data.known import KNOWN
 from ranmask.data.rows import SUFFIXES, Columns, Row, file_rows
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.results.files import reading
 
 _log = logging.getLogger("ranmask")
 _SPLIT_NAMES = {"train": ("train",), "validation": ("validation", "dev"), "test": ("test",)}
@@ -172,10 +173,8 @@ def hub_parts(name: str, keep: tuple[str, ...] = ()) -> dict[str, Part]:
 def _folder_origin(
     name: str, folder: Path, columns: Columns, names: tuple[str, ...] | None
 ) -> Origin:
-    try:
+    with reading(folder):
         there = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES]
-    except OSError as error:
-        raise DataError(f"cannot read {folder}: {error.strerror}") from error
     parts = {}
     for split, stems in _SPLIT_NAMES.items():
         files = [path for path in there if path.stem in stems]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
-from ranmask.results.files import line_bytes
+from ranmask.results.files import line_bytes, reading
 from ranmask.words import Text
 
 _FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
@@ -164,16 +164,13 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
         )
     kind = format_of(path)
     digest, lines, last = hashlib.sha256(), 0, b"\n"
-    try:
-        with path.open("rb") as file:
-            start = file.read(_FIRST_BYTES)
-            file.seek(0)
-            while block := file.read(1 << 20):
-                digest.update(block)
-                lines += block.count(b"\n")
-                last = block[-1:]
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        start = file.read(_FIRST_BYTES)
+        file.seek(0)
+        while block := file.read(1 << 20):
+            digest.update(block)
+            lines += block.count(b"\n")
+            last = block[-1:]
     total = lines + (last != b"\n") - (kind in ("csv", "tsv"))
     if kind == "parquet":
         total = int(_open_parquet(path).metadata.num_rows)
@@ -248,7 +245,10 @@ def _values(line: str, columns: Columns) -> tuple[dict[str, Any], Columns] | str
 
 def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(sys.maxsize)
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    with (
+        reading(path),
+        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+    ):
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             names = next(reader, None)
@@ -263,8 +263,6 @@ def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
                     yield _row(number, dict(zip(names, fields, strict=True)), columns)
         except csv.Error as error:
             raise DataError(f"{path}, line {reader.line_num}: {error}") from error
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}") from error
 
 
 def arrow() -> Any:
@@ -299,13 +297,10 @@ def _open_parquet(path: Path) -> Any:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file):
-                text = line.decode("utf-8", errors="surrogateescape").rstrip("\r\n")
-                yield text.removeprefix("\ufeff") if number == 0 else text
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        for number, line in enumerate(file):
+            text = line.decode("utf-8", errors="surrogateescape").rstrip("\r\n")
+            yield text.removeprefix("\ufeff") if number == 0 else text
 
 
 def _row(number: int, values: dict[str, Any], columns: Columns) -> Row:

@@ -16,7 +16,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ranmask.errors import DataError
-from ranmask.results.files import check_format
+from ranmask.results.files import check_format, reading
 
 _Record = TypeVar("_Record")
 _SPELT = {tuple: "a list", Mapping: "a table of names and values"}
@@ -220,9 +220,8 @@ def _plain(value: Any, hint: Any) -> Any:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+        with reading(path):
+            return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from error
 

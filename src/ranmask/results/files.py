@@ -61,6 +61,15 @@ def make_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong with a file that is there to be read, as a `DataError`."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
 def writing(path: Path, *, resumed: bool = False) -> Iterator[None]:
     """What goes wrong with a file, as an `OutputError`; ``resumed``: the same call goes on."""
     try:

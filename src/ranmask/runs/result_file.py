@@ -28,6 +28,7 @@ from ranmask.results.files import (
     draft,
     line_bytes,
     lock,
+    reading,
     writing,
 )
 
@@ -74,24 +75,21 @@ def unread(line: Mapping[str, Any]) -> bool:
 def result_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a file of results, whole; a line that was cut off ends them."""
     constants: Mapping[str, Any] = {}
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    found = json.loads(line)
-                except ValueError as error:
-                    why = f"not valid JSON: {error}"
-                    raise DataError(f"{path}, line {number}: {why}") from error
-                if not isinstance(found, dict):
-                    raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
-                if "row" in found:
-                    yield with_constants(found, constants)
-                else:
-                    constants = found.get("constants", constants)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                found = json.loads(line)
+            except ValueError as error:
+                why = f"not valid JSON: {error}"
+                raise DataError(f"{path}, line {number}: {why}") from error
+            if not isinstance(found, dict):
+                raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
+            if "row" in found:
+                yield with_constants(found, constants)
+            else:
+                constants = found.get("constants", constants)
 
 
 class ResultFile:
@@ -258,13 +256,10 @@ def record_of(path: Path) -> dict[str, Any]:
 
 def read_header(path: Path) -> dict[str, Any] | None:
     """The record of the run that wrote a file, with its ``finished``; None where no run did."""
-    try:
-        with path.open("rb") as file:
-            found = _header(file.readline(), path)
-            file.seek(max(0, path.stat().st_size - _MOST_OF_A_SUMMARY))
-            last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        found = _header(file.readline(), path)
+        file.seek(max(0, path.stat().st_size - _MOST_OF_A_SUMMARY))
+        last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
     if found is not None and last.startswith(b'{"finished":'):
         with contextlib.suppress(ValueError):  # a run that was killed
             found |= json.loads(last)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, urlencode
 
-from ranmask.errors import DataError, OptionError, ServiceError, TextError, check_cancelled
+from ranmask.errors import OptionError, ServiceError, TextError, check_cancelled
 from ranmask.results import Certificate, Detection, Prediction, ShownDetection
-from ranmask.results.files import check_file, draft, writing
+from ranmask.results.files import check_file, draft, reading, writing
 from ranmask.results.records import ShownCertificate
 from ranmask.serving.client_http import Calls
 from ranmask.words import document, listed
@@ -365,7 +365,5 @@ def _checked(texts: Iterable[Text]) -> list[Text]:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    try:
+    with reading(path):
         return path.open("rb")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
