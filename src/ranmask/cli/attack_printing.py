@@ -11,6 +11,7 @@ from rich.text import Text as RichText
 
 from ranmask.attacks.outcome import AttackOutcome, AttackSummary, Change
 from ranmask.cli.printing import marked
+from ranmask.cli.terminal import print_lines
 from ranmask.metrics import class_lines, class_name
 
 _BEFORE, _AFTER = "bold green", "bold red"
@@ -85,7 +86,7 @@ def _places(changes: Iterable[Change], premise: bool) -> tuple[set[int], set[int
 def print_attack_summary(console: Console, name: str, summary: AttackSummary) -> None:
     """The paper's figures, in percent, and what they leave out."""
     values = summary.values()
-    say(
+    print_lines(
         console,
         f"{name}: {summary.texts} texts, {summary.attempted} attacked, {summary.skipped} skipped "
         f"(wrong before), {summary.errors} with errors",
@@ -100,40 +101,36 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
         for key, figure in _FIGURES.items()
         if values[key] is not None and not (key == "confirmed_success_rate" and same)
     ]
-    say(console, "  ".join(figures))
+    print_lines(console, "  ".join(figures))
     if "gap" in values:
         unit = "words" if summary.unit == "substitutions" else summary.unit
         _print_gap(console, values["gap"], unit)
     if "classes" in values:
-        say(console, _BY_CLASS.format(**values))
-        for line in class_lines(values["classes"]):
-            say(console, line)
+        by_class = _BY_CLASS.format(**values)
+        print_lines(console, by_class, *class_lines(values["classes"]))
 
 
 def _print_gap(console: Console, gap: dict[str, Any], unit: str) -> None:
     """How far certificates and attacks are apart; on a terminal, for each number of changes."""
     if gap["broken"]:
-        say(console, _GAP.format(**gap, unit=unit))
+        print_lines(console, _GAP.format(**gap, unit=unit))
     if not console.is_terminal:
         return
-    say(console, f"{unit}  certified  not broken  ({_PROVED} certified, {_OPEN} nobody knows)")
+    print_lines(
+        console, f"{unit}  certified  not broken  ({_PROVED} certified, {_OPEN} nobody knows)"
+    )
     step = -(-len(gap["curve"]) // _ROWS)
     for steps, (certified, left) in list(enumerate(gap["curve"]))[::step]:
         proved, unbroken = round(certified * _WIDTH), round(left * _WIDTH)
         bar = _PROVED * proved + _OPEN * (unbroken - proved)
-        say(console, f"{steps:{len(unit)}}  {certified:9.1%}  {left:10.1%}  {bar}")
+        print_lines(console, f"{steps:{len(unit)}}  {certified:9.1%}  {left:10.1%}  {bar}")
 
 
 def print_pace(console: Console, copies: int, seconds: float) -> None:
     """How much was computed just now."""
     if copies:
         pace = copies / max(seconds, 1e-9)
-        say(console, f"{copies:,} masked copies in {seconds:.1f} s, {pace:,.0f} a second")
-
-
-def say(console: Console, line: str) -> None:
-    """One line, as it is: no colours, no markup, no breaks."""
-    console.print(line, highlight=False, markup=False, soft_wrap=True)
+        print_lines(console, f"{copies:,} masked copies in {seconds:.1f} s, {pace:,.0f} a second")
 
 
 def _heading(label: str, share: float | None) -> RichText:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import DTYPE, NumberType
-from ranmask.cli.terminal import resumed_later, say
+from ranmask.cli.terminal import print_lines, resumed_later, say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
 from ranmask.options import DEVICE, CascadeOptions
@@ -161,8 +161,7 @@ def _print_report(report: CascadeReport) -> None:
         "the cascade as a whole carries no certificate; against an attacker who asks it: "
         "ranmask attack --model CASCADE"
     )
-    for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_lines(console, *lines)
 
 
 def _share(part: int, whole: int) -> str:

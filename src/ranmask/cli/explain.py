@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import load
 from ranmask.cli.options import InputOptions, ModelChoice, SynonymTable, open_input
+from ranmask.cli.terminal import print_lines
 from ranmask.errors import ClassifierError, TextError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import Checked, option
@@ -109,5 +110,4 @@ def _bars(console: Console, lines: list[tuple[str, str, float]], whole: float) -
     second = max(len(figure) for _, figure, _ in lines)
     for name, figure, share in lines:
         bar = _BAR * round(max(share, 0.0) / whole * _WIDTH)
-        line = f"{name:>{first}}  {figure:>{second}}  {bar}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        print_lines(console, f"{name:>{first}}  {figure:>{second}}  {bar}")

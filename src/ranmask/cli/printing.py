@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rich.text import Text as RichText
 from ranmask.certificates.assumed import missing_guarantee
 from ranmask.certificates.threats import STEPS
 from ranmask.cli.command import in_flags
-from ranmask.cli.terminal import visible
+from ranmask.cli.terminal import print_lines, visible
 from ranmask.errors import OptionError
 from ranmask.metrics import (
     CertifiedSummary,
@@ -220,26 +219,22 @@ def print_summary(console: Console, summary: RunSummary) -> None:
         _print_unlabelled(console, summary)
         return
     by_class = certified_values(certified, summary.labels, certified=summary.has_radii)
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(f"accuracy {float(certified.accuracy):.3f} {headline(by_class)}")
+    lines = [f"accuracy {float(certified.accuracy):.3f} {headline(by_class)}"]
     if summary.has_radii and not summary.threats:
         rate = certified.median_rate
         shown = "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%"
         most = min(certified.largest_radius, _MOST_SHOWN_RADII)
-        say("  ".join([_median(certified), shown, *_shares(certified, most)]))
-    for threat, summary_of in summary.threats.items():
-        whole = [f"all words {share:.3f}" for share in all_words(threat, summary_of).values()]
-        most = min(summary_of.largest_radius, _MOST_SHOWN_RADII)
-        say("  ".join([f"{threat:<13}", _median(summary_of), *_shares(summary_of, most), *whole]))
-    for line in class_lines(by_class["classes"]):
-        say(line)
+        lines.append("  ".join([_median(certified), shown, *_shares(certified, most)]))
+    for threat, of in summary.threats.items():
+        whole = [f"all words {share:.3f}" for share in all_words(threat, of).values()]
+        most = min(of.largest_radius, _MOST_SHOWN_RADII)
+        lines.append("  ".join([f"{threat:<13}", _median(of), *_shares(of, most), *whole]))
+    lines += class_lines(by_class["classes"])
     if summary.poisoned:
-        for line in aligned(*poisoned_table(poisoned_values(summary.poisoned))):
-            say(line)
+        lines += aligned(*poisoned_table(poisoned_values(summary.poisoned)))
     if summary.positive is not None:
         name = class_name(summary.positive, summary.labels)
-        for line in detection_lines(name, summary.detection.values()):
-            say(line)
+        lines += detection_lines(name, summary.detection.values())
     for kind, compared in summary.kinds.items():
         figures = [
             f"{kind:<16}",
@@ -248,7 +243,8 @@ def print_summary(console: Console, summary: RunSummary) -> None:
             *_shares(compared.summary, _COMPARED_RADII),
             *([] if compared.guarantee else ["no guarantee"]),
         ]
-        console.print("  ".join(figures), highlight=False, soft_wrap=True)
+        lines.append("  ".join(figures))
+    print_lines(console, *lines)
 
 
 def _print_unlabelled(console: Console, summary: RunSummary) -> None:
@@ -256,11 +252,10 @@ def _print_unlabelled(console: Console, summary: RunSummary) -> None:
     said = summary.unlabelled
     if not said.texts:
         return
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     named = said.named.most_common(_MOST_SHOWN_LABELS)
     more = ["..."] if len(said.named) > len(named) else []
     labels = [f"{class_name(number, summary.labels)} {texts}" for number, texts in named]
-    say(f"labels: {', '.join([*labels, *more])}")
+    print_lines(console, f"labels: {', '.join([*labels, *more])}")
     if said.radii():
         shares = [
             f"{changed}: {float(said.certified_accuracy(changed)):.3f}"
@@ -268,7 +263,7 @@ def _print_unlabelled(console: Console, summary: RunSummary) -> None:
         ]
         reached = f", share of texts with a radius of at least {', '.join(shares)}"
         median = "N/A" if said.median_radius is None else said.median_radius
-        say(f"median radius {median}{reached * bool(shares)}")
+        print_lines(console, f"median radius {median}{reached * bool(shares)}")
 
 
 def _median(summary: CertifiedSummary) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ranmask.cli.terminal import error_console
+from ranmask.cli.terminal import error_console, print_lines
 from ranmask.paper.reproduction.perform import Performed, log_path
 from ranmask.paper.reproduction.plan import Planned
 
@@ -59,7 +59,7 @@ class ReproductionDisplay:
         """So many steps in all; so many were done before."""
         self._total, self._done = steps, done
         if done:
-            self._say(f"{done} of {steps} steps are done")
+            print_lines(self._console, f"{done} of {steps} steps are done")
         self._all = self._bar.add_task("steps", total=steps, completed=done, detail="")
 
     def started(self, planned: Planned) -> None:
@@ -68,7 +68,7 @@ class ReproductionDisplay:
         task = self._bar.add_task(planned.title, total=total, detail="")
         self._watched[planned.key] = task, _Watched(planned)
         if not self._lively:
-            self._say(f"{planned.title}: begins")
+            print_lines(self._console, f"{planned.title}: begins")
 
     def ended(self, planned: Planned, performed: Performed) -> None:
         """A step is done, or has failed."""
@@ -79,16 +79,13 @@ class ReproductionDisplay:
         self._bar.advance(self._all)
         place = f"[{self._done}/{self._total}] {planned.title}"
         if performed.error is None:
-            self._say(f"{place}: done in {performed.seconds:.0f} s")
+            print_lines(self._console, f"{place}: done in {performed.seconds:.0f} s")
         elif performed.blocked:
-            self._say(f"{place}: not begun: {performed.error}")
+            print_lines(self._console, f"{place}: not begun: {performed.error}")
         else:
-            self._say(f"{place}: failed: {performed.error}")
+            print_lines(self._console, f"{place}: failed: {performed.error}")
             if begun is not None:
-                self._say(f"    its log: {log_path(planned)}")
-
-    def _say(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+                print_lines(self._console, f"    its log: {log_path(planned)}")
 
     def _watch(self) -> None:
         while not self._stop.wait(_REFRESH_SECONDS):

@@ -116,6 +116,12 @@ def tame_libraries() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 
 
+def print_lines(console: Console, *lines: str) -> None:
+    """Lines as they are: no colours, no markup, no breaks."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns, the first to the left and the others to the right; coloured on a terminal."""
     if not sys.stdout.isatty():
