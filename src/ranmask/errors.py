@@ -72,10 +72,11 @@ class ClassifierError(RanmaskError, RuntimeError):
 
 
 @contextmanager
-def blaming(places: Sequence[int]) -> Iterator[None]:
+def blaming(places: Sequence[int | None]) -> Iterator[None]:
     """Texts that are passed on are counted as the caller's are.
 
-    Where a `ClassifierError` blames text ``i``, the one that is raised blames ``places[i]``.
+    Where a `ClassifierError` blames text ``i``, the one that is raised blames ``places[i]``, or
+    none where that is None.
     """
     try:
         yield

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -72,16 +72,16 @@ class DrawnCopies:
         return len(self.choices)
 
     @property
-    def premise(self) -> str | None:
-        """The premise of a pair, which is in every copy."""
-        return self.document.premise
-
-    @property
     def documents(self) -> list[Document]:
         """The copies as texts."""
         columns = zip(self.sets, self.choices.T.tolist(), strict=True)
         copies = zip(*(map(words.__getitem__, column) for words, column in columns), strict=True)
-        return [Document(words, self.premise) for words in copies]
+        return [Document(words, self.document.premise) for words in copies]
+
+    @property
+    def whole(self) -> list[MaskedCopies]:
+        """The copies one by one: each shows all of its words."""
+        return [whole_copy(copy, len(self.sets)) for copy in self.documents]
 
     @property
     def described(self) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class DrawnCopies:
 
     def alone(self, row: int) -> MaskedCopies:
         """One of the copies by itself."""
-        [copy] = replace(self, choices=self.choices[[row]]).documents
-        return whole_copy(copy, len(self.sets))
+        [copy] = replace(self, choices=self.choices[[row]]).whole
+        return copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +131,12 @@ class DeletedCopies:
         return [Document(shown(words, row), premise) for row in self.stays.tolist()]
 
     @property
+    def whole(self) -> list[MaskedCopies]:
+        """The copies one by one: each shows all of its words."""
+        copies = self.documents
+        return [whole_copy(copy, min(len(copy.words), self.words_read)) for copy in copies]
+
+    @property
     def described(self) -> dict[str, Any]:
         """The fields of a result that follow from the copies; ``kept`` on average."""
         words, kept = len(self.document.words), round(float(self.stays.sum(axis=1).mean()))
@@ -146,8 +152,8 @@ class DeletedCopies:
 
     def alone(self, row: int) -> MaskedCopies:
         """One of the copies by itself."""
-        [copy] = replace(self, stays=self.stays[[row]]).documents
-        return whole_copy(copy, min(len(copy.words), self.words_read))
+        [copy] = replace(self, stays=self.stays[[row]]).whole
+        return copy
 
 
 def shown(words: Sequence[str], stays: Sequence[bool]) -> tuple[str, ...]:
@@ -213,23 +219,17 @@ class BaseClassifier(ABC):
 
         The same as `score` says of them one by one; models may have a shorter way.
         """
-        owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
-        whole = [whole_copy(copy, len(text.sets)) for text in texts for copy in text.documents]
-        with blaming(owners):
-            scored = iter(self.score(whole))
-        return [np.concatenate([next(scored) for _ in range(len(text))]) for text in texts]
+        return self._score_texts(texts)
 
     def score_deleted(self, texts: Sequence[DeletedCopies]) -> list[Scores]:
         """Scores of copies that lack words, for each text; the same as `score` of them as texts."""
+        return self._score_texts(texts)
+
+    def _score_texts(self, texts: Sequence[DrawnCopies | DeletedCopies]) -> list[Scores]:
         owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
-        whole = [
-            whole_copy(copy, min(len(copy.words), text.words_read))
-            for text in texts
-            for copy in text.documents
-        ]
         with blaming(owners):
-            scores = np.concatenate(self.score(whole))
-        return np.split(scores, np.cumsum([len(text) for text in texts])[:-1])
+            scores = np.concatenate(self.score([copy for text in texts for copy in text.whole]))
+        return by_text(scores, texts)
 
     @abstractmethod
     def configured(
@@ -296,6 +296,11 @@ class WrappedClassifier(BaseClassifier):
 
     def description(self) -> dict[str, object]:
         return self.inner.description()
+
+
+def by_text(table: npt.NDArray[Any], texts: Sequence[Sized]) -> list[npt.NDArray[Any]]:
+    """A table of all rows of all texts, cut into one for each text."""
+    return np.split(table, np.cumsum([len(text) for text in texts])[:-1])
 
 
 def score_full_texts(base: BaseClassifier, texts: Sequence[Document]) -> Scores:

@@ -7,7 +7,7 @@ shapes give a row the same bits in any batch (`numerics`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,11 +73,6 @@ def batches(
             stop = min(same, stop + room, start + max(least_rows, stop - start + 1))
         yield rows.batch(rows.order[start:stop])
         start = stop
-
-
-def by_text(table: npt.NDArray[Any], texts: Sequence[Sized]) -> list[npt.NDArray[Any]]:
-    """A table of all rows of all texts, cut into one for each text."""
-    return np.split(table, np.cumsum([len(text) for text in texts])[:-1])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ranmask.certificates.votes import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, by_text, check_gives_scores
 from ranmask.words import Document, Hiding
 
 
@@ -72,5 +72,4 @@ class Blend(BaseClassifier):
         scores = [
             as_scores(rows, part.outputs) for rows, part in zip(said, self.parts, strict=True)
         ]
-        ends = np.cumsum([len(text) for text in copies])[:-1]
-        return np.split(np.mean(scores, axis=0), ends)
+        return by_text(np.mean(scores, axis=0), copies)

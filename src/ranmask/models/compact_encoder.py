@@ -25,8 +25,14 @@ import numpy.typing as npt
 
 from ranmask.errors import ModelError, OutputError
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_hiding, checked_scores
-from ranmask.models.batching import by_text
+from ranmask.models.base import (
+    BaseClassifier,
+    MaskedCopies,
+    Scores,
+    by_text,
+    check_hiding,
+    checked_scores,
+)
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.fast_tokenizer import FastTokenizer
 from ranmask.models.tokenizing import RowFormat

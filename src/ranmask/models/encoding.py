@@ -184,9 +184,9 @@ class WordEncoder:
 
         But the sets that words are drawn from are tokenised once; copies choose among their tokens.
         """
-        visible = [(text.premise, len(text.sets)) for text in texts]
+        visible = [(text.document.premise, len(text.sets)) for text in texts]
         return [
-            self._choose(texts[start:stop], self._frame(texts[start].premise))
+            self._choose(texts[start:stop], self._frame(visible[start][0]))
             for start, stop in _blocks([len(text) for text in texts], visible)
         ]
 

@@ -22,6 +22,7 @@ from ranmask.models.base import (
     MaskedCopies,
     Outputs,
     Scores,
+    by_text,
     check_hiding,
     checked_scores,
 )
@@ -120,8 +121,7 @@ class FunctionClassifier(BaseClassifier):
         batches = []
         while batch := list(itertools.islice(shown, self._batch_size)):
             batches.append(self._said_of(batch))
-        ends = np.cumsum([len(text) for text in copies])[:-1]
-        return np.split(np.concatenate(batches), ends)
+        return by_text(np.concatenate(batches), copies)
 
     def shown(self, copies: MaskedCopies) -> Iterator[str | tuple[str, str]]:
         """What the function is given for each copy."""

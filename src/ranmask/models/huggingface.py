@@ -24,10 +24,11 @@ from ranmask.models.base import (
     DrawnCopies,
     MaskedCopies,
     Scores,
+    by_text,
     check_hiding,
     checked_scores,
 )
-from ranmask.models.batching import Batch, RowCount, by_text, even_batches
+from ranmask.models.batching import Batch, RowCount, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
 from ranmask.models.tokenizing import RowFormat
@@ -250,8 +251,8 @@ class HuggingFaceClassifier(BaseClassifier):
     def score_deleted(self, texts: Sequence[DeletedCopies]) -> list[Scores]:
         laid_out = [self.encoder.rows_of_deleted(text) for text in texts]
         scores = self.score_rows([rows for of_text, _ in laid_out for rows in of_text])
-        parts = np.split(scores, np.cumsum([len(text) for text in texts])[:-1])
-        return [own[np.argsort(order)] for own, (_, order) in zip(parts, laid_out, strict=True)]
+        pairs = zip(by_text(scores, texts), laid_out, strict=True)
+        return [own[np.argsort(order)] for own, (_, order) in pairs]
 
     def score_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""

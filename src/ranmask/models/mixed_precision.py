@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
-from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier
-from ranmask.models.batching import by_text
+from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier, by_text
 from ranmask.models.encoding import WordEncoder
 from ranmask.models.numerics import Probes
 from ranmask.words import Hiding

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.errors import ClassifierError, OptionError, blaming
 from ranmask.models.base import (
     BaseClassifier,
     DeletedCopies,
@@ -85,11 +85,8 @@ class Recheck:
     def _ask(
         self, batch: Sequence[tuple[int | None, MaskedCopies, Scores]], tolerance: float
     ) -> None:
-        try:
+        with blaming([text for text, _, _ in batch]):
             now = np.concatenate(self._base.score([copy for _, copy, _ in batch]))
-        except ClassifierError as error:
-            text = None if error.index is None else batch[error.index][0]
-            raise ClassifierError(error.reason, text) from error.__cause__
         for (text, copy, before), after in zip(batch, now, strict=True):
             moved = float(np.abs(after - before).max()) if len(after) == len(before) else np.inf
             if moved <= tolerance / 2:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranmask.certificates.deletion import Stream, deletion_radius, kept_words
+from ranmask.certificates.exact import Radius
 from ranmask.certificates.kept import DeletionRates
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import model_config
@@ -17,14 +18,11 @@ from ranmask.models.base import DeletedCopies, Scores
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved, option_fields
-from ranmask.results import Certificate
-from ranmask.smoothing.voting import VotingClassifier, load_base
-from ranmask.words import Document, Text, documents
-
-_THREAT = "edit-distance"
+from ranmask.smoothing.voting import DrawnClassifier, load_base
+from ranmask.words import Document
 
 
-class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies]):
+class DeletionSmoothedClassifier(DrawnClassifier[DeletionOptions, DeletedCopies]):
     """Wraps a base classifier; its label survives ``radius`` edits, of any order-keeping kind.
 
     Guarantee, with probability at least ``1 - alpha`` over the random copies that it is estimated
@@ -70,7 +68,7 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
             )
         chosen = DeletionOptions(**options)
         super().__init__(chosen, base, labels=labels, tolerance=tolerance, recheck=recheck)
-        self._covered = {"threats": (_THREAT,)}
+        self._covered = {"threats": (self.options.resolved()["threat"],)}
         self._rates = DeletionRates(chosen.least_rate, chosen.keep)
 
     @classmethod
@@ -109,35 +107,6 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
         base = load_base(folder_or_id, saved, device=device, dtype=dtype, revision=revision)
         return cls(base, **{**saved, **options})
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        """The label of each text, and how many edits leave it.
-
-        All texts are checked before the first is classified; one that cannot be used raises
-        `TextError` with its index.
-        """
-        options = self.options
-        found: list[Certificate] = []
-        alpha = options.alpha
-        for scored, labels in self._estimated(documents(texts)):
-            votes = scored.votes
-            rows = zip(votes.against(labels).tolist(), labels, scored.texts, strict=True)
-            radii = [
-                deletion_radius(
-                    options.certificate,
-                    counts,
-                    label,
-                    len(copies),
-                    len(copies.document.words),
-                    self._rates,
-                    alpha=alpha,
-                )
-                for counts, label, copies in rows
-            ]
-            found += self._certificates(
-                scored, options.certificate, labels, radii, threat=_THREAT, alpha=alpha
-            )
-        return found
-
     def copies(
         self, documents: Sequence[Document], sample: Sample = "vote"
     ) -> Iterator[DeletedCopies]:
@@ -153,14 +122,11 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
             stays = kept_words(words, self._rates.of(words), size, options.seed, stream)
             yield DeletedCopies(document, self.base.words_read(document), stays)
 
-    def score(self, copies: Sequence[DeletedCopies]) -> list[Scores]:
-        """The base classifier's scores of every copy; equal copies of a text are scored once."""
-        parts = [deleted.distinct for deleted in copies]
-        distinct = [some for some, _ in parts]
-        scores = self.base.score_deleted(distinct)
-        if self._recheck.copies:
-            scores = self._asked_again(distinct, scores)
-        return [rows[which] for rows, (_, which) in zip(scores, parts, strict=True)]
+    def _scores_of(self, copies: Sequence[DeletedCopies]) -> list[Scores]:
+        return self.base.score_deleted(copies)
 
-    def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {**self.options.to_dict(), **given}
+    def _radius(self, counts: Sequence[int], label: int, copies: DeletedCopies) -> Radius:
+        sizes, options = (len(copies), len(copies.document.words)), self.options
+        return deletion_radius(
+            options.certificate, counts, label, *sizes, self._rates, alpha=options.alpha
+        )

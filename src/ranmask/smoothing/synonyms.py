@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ranmask.certificates.exact import Radius
 from ranmask.certificates.safer import synonym_radius
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import model_config
@@ -24,12 +25,11 @@ from ranmask.options import (
     SynonymOptions,
 )
 from ranmask.options.fields import check_saved
-from ranmask.results import Certificate
-from ranmask.smoothing.voting import VotingClassifier, load_base
-from ranmask.words import Document, Text, documents
+from ranmask.smoothing.voting import DrawnClassifier, load_base
+from ranmask.words import Document
 
 
-class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
+class SynonymSmoothedClassifier(DrawnClassifier[SynonymOptions, DrawnCopies]):
     """Wraps a base classifier; its label survives ``radius`` words replaced *from a table*.
 
     Guarantee, with probability at least ``1 - alpha`` over the random copies that it is estimated
@@ -138,25 +138,6 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
         """What determines the results of this classifier, as plain JSON values."""
         return {**super().description(), "synonyms": self.synonyms.description()}
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        """The label of each text, and how many words can be replaced from the table.
-
-        All texts are checked before the first is classified; one that cannot be used raises
-        `TextError` with its index.
-        """
-        self.check_certifiable()
-        alpha = self.options.alpha
-        found: list[Certificate] = []
-        for scored, labels in self._estimated(documents(texts)):
-            votes = scored.votes
-            rows = zip(votes.against(labels).tolist(), labels, scored.texts, strict=True)
-            radii = (
-                synonym_radius(counts, label, len(copies), self._overlaps(copies), alpha=alpha)
-                for counts, label, copies in rows
-            )
-            found += self._certificates(scored, SAFER, labels, radii, threat=SYNONYMS, alpha=alpha)
-        return found
-
     def copies(
         self, documents: Sequence[Document], sample: Sample = "vote"
     ) -> Iterator[DrawnCopies]:
@@ -170,22 +151,17 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
             drawn = self.synonyms.draw(shown, size, self.options.seed, sample)
             yield replace(drawn, document=document)
 
-    def score(self, copies: Sequence[DrawnCopies]) -> list[Scores]:
-        """The base classifier's scores of every copy; equal copies of a text are scored once."""
-        parts = [drawn.distinct for drawn in copies]
-        distinct = [some for some, _ in parts]
-        scores = self.base.score_drawn(distinct)
-        if self._recheck.copies:
-            scores = self._asked_again(distinct, scores)
-        return [rows[which] for rows, (_, which) in zip(scores, parts, strict=True)]
+    def _scores_of(self, copies: Sequence[DrawnCopies]) -> list[Scores]:
+        return self.base.score_drawn(copies)
+
+    def _radius(self, counts: Sequence[int], label: int, copies: DrawnCopies) -> Radius:
+        alpha = self.options.alpha
+        return synonym_radius(counts, label, len(copies), self._overlaps(copies), alpha=alpha)
 
     def _overlaps(self, copies: DrawnCopies) -> list[Fraction]:
         """Of every word of the text.  A word that no copy shows may be any other as well."""
         words, read = copies.document.words, len(copies.sets)
         return [*map(self.synonyms.overlap, words[:read]), *[Fraction(1)] * (len(words) - read)]
-
-    def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {**self.options.to_dict(), **given}
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "synonyms": self.synonyms}

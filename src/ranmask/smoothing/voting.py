@@ -40,7 +40,9 @@ COPIES_AT_ONCE = 1 << 15
 
 _Sized = TypeVar("_Sized", bound=Sized)
 _Copies = TypeVar("_Copies", MaskedText, DrawnCopies, DeletedCopies)
+_Drawn = TypeVar("_Drawn", DrawnCopies, DeletedCopies)
 _Options = TypeVar("_Options", SmoothingOptions, SynonymOptions, DeletionOptions)
+_DrawnOptions = TypeVar("_DrawnOptions", SynonymOptions, DeletionOptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +105,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         default = 0 if wrapped.repeatable else DEFAULT_COPIES
         self._recheck = Recheck(wrapped, default if recheck is None else recheck)
         # Most copies of those scored together that are asked about again; None: no need.
-        asked = self._recheck.copies
-        self._rechecked = None if wrapped.repeatable and not asked else asked
+        self._rechecked = self._recheck.copies or (None if wrapped.repeatable else 0)
 
     @property
     def tolerance(self) -> float:
@@ -278,14 +279,8 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             rows_of = zip(*every.values(), strict=True)
             beside = [dict(zip(every, row, strict=False)) for row in rows_of]
         uncertain = scored.votes.uncertain_counts.tolist()
-        rows = zip(
-            scored.texts,
-            self.answers(scored, labels),
-            radii,
-            uncertain,
-            beside,
-            strict=True,
-        )
+        answers = self.answers(scored, labels)
+        rows = zip(scored.texts, answers, radii, uncertain, beside, strict=True)
         assumes: dict[bool, tuple[str, ...]] = {}
         for text, fields, radius, near_ties, more in rows:
             pair = text.document.premise is not None
@@ -315,6 +310,45 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             )
 
 
+class DrawnClassifier(VotingClassifier[_DrawnOptions, _Drawn]):
+    """Votes over random copies that are texts of their own: what is proved is estimated."""
+
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+        """The label of each text, and how many changes leave it.
+
+        All texts are checked before the first is classified; one that cannot be used raises
+        `TextError` with its index.
+        """
+        self.check_certifiable()
+        options = self.options.resolved()
+        kind, how = options["certificate"], {name: options[name] for name in ("threat", "alpha")}
+        found: list[Certificate] = []
+        for scored, labels in self._estimated(documents(texts)):
+            counts = scored.votes.against(labels).tolist()
+            radii = map(self._radius, counts, labels, scored.texts)
+            found += self._certificates(scored, kind, labels, radii, **how)
+        return found
+
+    @abstractmethod
+    def _radius(self, counts: Sequence[int], label: int, copies: _Drawn) -> Radius:
+        """That of a label, from the votes of each class in the estimation sample."""
+
+    def score(self, copies: Sequence[_Drawn]) -> list[Scores]:
+        """The base classifier's scores of every copy; equal copies of a text are scored once."""
+        parts = [drawn.distinct for drawn in copies]
+        distinct = [some for some, _ in parts]
+        scores = self._scores_of(distinct)
+        if self._recheck.copies:
+            scores = self._asked_again(distinct, scores)
+        return [rows[which] for rows, (_, which) in zip(scores, parts, strict=True)]
+
+    @abstractmethod
+    def _scores_of(self, copies: Sequence[_Drawn]) -> list[Scores]: ...
+
+    def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {**self.options.to_dict(), **given}
+
+
 def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> BaseClassifier:
     """A saved model; how it hides words is taken out of its ``options``."""
     from ranmask.models import pretrained
@@ -325,8 +359,6 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
 
 def check_masked(kind: str | None, folder: str) -> None:
     """Refuse a folder of a classifier that is not smoothed by masks alone."""
-    from ranmask.models import model_config
-
     others = {
         model_config.SYNONYMS: ("is smoothed by synonyms, not by masks", "SynonymSmoothed"),
         model_config.DELETION: ("is smoothed by deleted words, not by masks", "DeletionSmoothed"),
