@@ -115,7 +115,8 @@ class CharacterEdits(Candidates):
         for at, letter in enumerate(word):
             before, after = word[:at], word[at + 1 :]
             made += [before + after, f"{before} {after}"]
-            made += [before + letter.translate(_LOOK_ALIKE) + after] if _imitable(letter) else []
+            alike = letter.translate(_LOOK_ALIKE)
+            made += [before + alike + after] if alike != letter else []
             made += [f"{before}{new}{letter}{after}" for new in (" ", INVISIBLE[0]) if before]
         texts = [current.rewritten(position, one) for one in dict.fromkeys(made)]
         if position + 1 < len(current.words):
@@ -127,10 +128,6 @@ class CharacterEdits(Candidates):
         yield  # a generator that asks nothing
 
 
-def _imitable(letter: str) -> bool:
-    return ord(letter) in _LOOK_ALIKE
-
-
 @dataclass(frozen=True)
 class LookAlikes(Candidates):
     """The word with one of its characters replaced by one that looks the same."""
@@ -139,9 +136,9 @@ class LookAlikes(Candidates):
         """Each character in turn."""
         word = current.words[position]
         return [
-            word[:at] + letter.translate(_LOOK_ALIKE) + word[at + 1 :]
-            for at, letter in enumerate(word)
-            if _imitable(letter)
+            word[:at] + alike + word[at + 1 :]
+            for at, alike in enumerate(word.translate(_LOOK_ALIKE))
+            if alike != word[at]
         ]
 
 
@@ -196,8 +193,8 @@ def _counts(token: str) -> bool:
 
 
 @dataclass(frozen=True)
-class MaskedWords(Candidates):
-    """The ``count`` words that a masked language model finds likeliest in place of the word.
+class _Filled(Candidates):
+    """The ``count`` words that a masked language model finds likeliest at a mask.
 
     ``least``: the least probability.  Pieces of words are taken as words, as TextAttack does.
     """
@@ -205,12 +202,6 @@ class MaskedWords(Candidates):
     model: MaskedLM
     count: int = 50
     least: float = 0.0
-
-    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """Asks about the text with the word masked."""
-        masked = current.shown_as(position, self.model.mask_token).joined
-        found = yield from self._at_mask([masked])
-        return [word for word in found[0] if count_words(word, current.tokenization) == 1]
 
     def _at_mask(self, texts: Sequence[str]) -> Steps[list[list[str]]]:
         """The words for each text; those without a letter of the alphabet are dropped."""
@@ -226,13 +217,19 @@ class MaskedWords(Candidates):
 
 
 @dataclass(frozen=True)
-class InsertedWords(MaskedWords):
-    """The likeliest words in front of each word that was not changed, stop words too (CLARE)."""
+class MaskedWords(_Filled):
+    """The likeliest words in place of the word."""
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """None: nothing is replaced."""
-        return []
-        yield  # a generator that asks nothing
+        """Asks about the text with the word masked."""
+        masked = current.shown_as(position, self.model.mask_token).joined
+        found = yield from self._at_mask([masked])
+        return [word for word in found[0] if count_words(word, current.tokenization) == 1]
+
+
+@dataclass(frozen=True)
+class InsertedWords(_Filled):
+    """The likeliest words in front of each word that was not changed, stop words too (CLARE)."""
 
     def anywhere(
         self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
@@ -254,18 +251,13 @@ class InsertedWords(MaskedWords):
 
 
 @dataclass(frozen=True)
-class MergedWords(MaskedWords):
+class MergedWords(_Filled):
     """The likeliest words in place of two neighbours whose tags go together (CLARE).
 
     As in TextAttack, of all words of the text, also those that were changed, or are stop words.
     """
 
     tagger: Tagger | None = None
-
-    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """None: two words are replaced."""
-        return []
-        yield  # a generator that asks nothing
 
     def anywhere(
         self, attempt: Attempt, current: AttackedText, positions: Sequence[int]

@@ -12,7 +12,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -78,13 +78,6 @@ class AttackLoop:
     seed: int = 0
     surrogate: Victim | None = None
     recalling: Callable[[Asking, Sequence[Question]], Answers] | None = None
-    _words: dict[ScoreWords, Scores] = field(default_factory=dict, init=False, repr=False)
-    _running: dict[int, Attempt] = field(default_factory=dict, init=False, repr=False)
-    _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
-    # Texts that the victim failed on since it last answered for any, in that order.
-    _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
-    _answered: bool = field(default=False, init=False, repr=False)
-    _heard: set[int] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -106,6 +99,8 @@ class AttackLoop:
         if isinstance(self.budget, str):
             # A radius counts words of the hypothesis, and assumes that the premise stays.
             self.recipe = replace(self.recipe, frozen_premise=True)
+        remembered = functools.lru_cache(maxsize=_AHEAD * self.together)
+        self._word_scores = remembered(functools.partial(word_scores, self.victim))
 
     def run(
         self, targets: Iterable[Target], *, in_order: bool = True, first: int | None = None
@@ -120,8 +115,11 @@ class AttackLoop:
         """
         waiting = iter(targets)
         order: list[int] = []
-        self._running, self._finished, self._failed = {}, {}, {}
-        self._answered, self._heard = False, set()
+        self._running: dict[int, Attempt] = {}
+        self._finished: dict[int, AttackOutcome] = {}
+        # Texts that the victim failed on since it last answered for any, in that order.
+        self._failed: dict[int, ClassifierError] = {}
+        self._answered, self._heard = False, set[int]()
         begun, ahead = 0, first or sys.maxsize
         while True:
             room = self.together - len(self._running)
@@ -227,7 +225,7 @@ class AttackLoop:
             radius=None if attempt.certificate is None else attempt.certificate.radius,
             clean_share=clean.share,
             final_share=None if skipped else found.share,
-            entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
+            entropy=sum(-share * math.log(share) for share in clean.shares if share > 0),
             rechecked=self._wrong_again(attempt, found.text.document) if succeeded else None,
             reverted=self._reverted(attempt, found.text.document) if succeeded else None,
         )
@@ -281,9 +279,8 @@ class AttackLoop:
 
     def _end(self, attempt: Attempt, result: AttackOutcome | RanmaskError) -> None:
         self._running.pop(attempt.number, None)
-        for victim in (self.victim, self.surrogate):
-            if victim is not None:
-                victim.forget(attempt.number)
+        for victim in filter(None, (self.victim, self.surrogate)):
+            victim.forget(attempt.number)
         self._finish(Target(attempt.number, attempt.original.text, attempt.label), result)
 
     def _finish(self, target: Target, result: AttackOutcome | RanmaskError) -> None:
@@ -310,12 +307,10 @@ class AttackLoop:
         asked = [attempt.waiting.texts[: attempt.queries_left] for attempt in attempts]
         recalling = self.recalling
         ask = self._ask if recalling is None else functools.partial(recalling, self._ask)
-        answers = _asked(ask, attempts, asked)
-        for attempt, texts, (_, shares) in zip(attempts, asked, answers, strict=True):
+        told = _told(ask, attempts, asked)
+        for attempt, texts in zip(attempts, asked, strict=True):
             attempt.queries += len(texts)
-            if len(shares) and not attempt.clean_shares:
-                attempt.clean_shares = shares[0].tolist()
-        return list(map(_results, attempts, asked, answers))
+        return told
 
     def _ask(self, questions: Sequence[Question]) -> Answers:
         answers = self.victim.answer(questions)
@@ -328,24 +323,16 @@ class AttackLoop:
         if self.surrogate is None:
             raise OptionError(f"the recipe {self.recipe.name} needs a surrogate to ask")
         asked = [attempt.waiting.texts for attempt in attempts]
-        answers = _asked(self.surrogate.answer, attempts, asked)
-        return list(map(_results, attempts, asked, answers))
+        return _told(self.surrogate.answer, attempts, asked)
 
     def _score_words(self, attempts: Sequence[Attempt]) -> list[Scores]:
-        rows = []
-        for step in (attempt.waiting for attempt in attempts):
-            if step not in self._words:
-                if len(self._words) > _AHEAD * self.together:
-                    self._words = {}
-                self._words[step] = word_scores(self.victim, step.words, step.premise)
-            rows.append(self._words[step])
-        return rows
+        steps = [attempt.waiting for attempt in attempts]
+        return [self._word_scores(step.words, step.premise) for step in steps]
 
     def _first_order(self, attempts: Sequence[Attempt]) -> list[Scores]:
-        steps = [attempt.waiting for attempt in attempts]
         return [
             first_order(self.victim, step.text.document, [text.document for text in step.others])
-            for step in steps
+            for step in (attempt.waiting for attempt in attempts)
         ]
 
     def _encode(self, attempts: Sequence[Attempt]) -> list[Any]:
@@ -373,26 +360,27 @@ def _no_class(label: int, classes: int) -> OptionError:
     return OptionError(f"label {label} is not a class of the victim: they are 0 to {classes - 1}")
 
 
-def _asked(
+def _told(
     ask: Asking, attempts: Sequence[Attempt], asked: Sequence[Sequence[AttackedText]]
-) -> list[Answers]:
-    """What is said of the texts that each attempt asks about."""
+) -> list[list[QueryResult] | RanmaskError]:
+    """What searches are told of the texts that each attempt asks about."""
     questions = [
         Question(attempt.number, text.document, attempt.waiting.near.document)
         for attempt, texts in zip(attempts, asked, strict=True)
         for text in texts
     ]
     if not questions:
-        return [Answers(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))] * len(attempts)
+        return [[] for _ in attempts]
     cuts = np.cumsum([len(texts) for texts in asked])[:-1]
     parts = (np.split(part, cuts) for part in ask(questions))
-    return [Answers(*own) for own in zip(*parts, strict=True)]
+    answers = (Answers(*own) for own in zip(*parts, strict=True))
+    return list(map(_results, attempts, asked, answers))
 
 
 def _results(
     attempt: Attempt, texts: Sequence[AttackedText], answers: Answers
 ) -> list[QueryResult] | RanmaskError:
-    """What a search is told."""
+    """The same of one attempt, from the answers to its own texts."""
     if not texts:
         return []
     label, classes = attempt.label, answers.shares.shape[1]

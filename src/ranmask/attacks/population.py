@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ranmask.attacks.directed import allowed_candidates
 from ranmask.attacks.recipe import AttackRecipe, Search
@@ -24,6 +24,18 @@ Words: TypeAlias = dict[int, str]
 _FASTEST = 3.0
 _INERTIA = (0.8, 0.2)  # at the beginning, and at the end
 _TURNS = (0.8, 0.2)
+
+
+class Generation(NamedTuple):
+    """Members, the best text that each has been, and the best of all.
+
+    ``passed``: the share of the search that is over.
+    """
+
+    members: Sequence[QueryResult]
+    own_best: Sequence[QueryResult]
+    best: QueryResult
+    passed: float
 
 
 @dataclass(frozen=True)
@@ -42,31 +54,21 @@ class Population(Search):
         members = [clean] * (self.members if choices else 0)
         members = yield from _mutated(attempt, recipe, members, choices, random)
         best = max([clean, *members], key=harm)
-        state = self.start(members, random)
+        own_best = members
         for turn in range(self.generations):
             if best.flipped or attempt.exhausted or not members:
                 break
-            wanted = self.next(members, best, state, turn, random)
-            members = yield from _asked(attempt, recipe, members, wanted)
+            own_best = [max(pair, key=harm) for pair in zip(own_best, members, strict=True)]
+            now = Generation(members, own_best, best, turn / self.generations)
+            members = yield from _asked(attempt, recipe, members, self.next(now, random))
             best = max([best, *members], key=harm)
             if not best.flipped and not attempt.exhausted:
                 members = yield from _mutated(attempt, recipe, members, choices, random)
                 best = max([best, *members], key=harm)
         return best
 
-    def start(self, members: Sequence[QueryResult], random: SeededRandom) -> list[QueryResult]:
-        """What is remembered from one generation to the next."""
-        return []
-
     @abstractmethod
-    def next(
-        self,
-        members: Sequence[QueryResult],
-        best: QueryResult,
-        state: list[QueryResult],
-        turn: int,
-        random: SeededRandom,
-    ) -> list[Words]:
+    def next(self, now: Generation, random: SeededRandom) -> list[Words]:
         """What each member becomes."""
 
 
@@ -76,19 +78,12 @@ class Genetic(Population):
 
     temperature: float = 0.3
 
-    def next(
-        self,
-        members: Sequence[QueryResult],
-        best: QueryResult,
-        state: list[QueryResult],
-        turn: int,
-        random: SeededRandom,
-    ) -> list[Words]:
+    def next(self, now: Generation, random: SeededRandom) -> list[Words]:
         """The best one stays."""
-        weights = [math.exp((one.score or 0) / self.temperature) for one in members]
-        children = [_words(best)]
-        for _ in members[1:]:
-            one, other = (_words(members[_drawn(weights, random)]) for _ in range(2))
+        weights = [math.exp((one.score or 0) / self.temperature) for one in now.members]
+        children = [_words(now.best)]
+        for _ in now.members[1:]:
+            one, other = (_words(now.members[_drawn(weights, random)]) for _ in range(2))
             places = sorted(one.keys() | other.keys())
             mixed = {place: (one, other)[random.below(2)].get(place) for place in places}
             children.append({place: word for place, word in mixed.items() if word is not None})
@@ -99,35 +94,24 @@ class Genetic(Population):
 class Swarm(Population):
     """Members turn, word by word, to the best text each has been, and to the best of all."""
 
-    def start(self, members: Sequence[QueryResult], random: SeededRandom) -> list[QueryResult]:
-        """The best that each has been."""
-        return list(members)
-
-    def next(
-        self,
-        members: Sequence[QueryResult],
-        best: QueryResult,
-        state: list[QueryResult],
-        turn: int,
-        random: SeededRandom,
-    ) -> list[Words]:
+    def next(self, now: Generation, random: SeededRandom) -> list[Words]:
         """The longer it lasts, the less to their own, and the more to the best of all."""
-        passed = turn / self.generations
-        inertia = _INERTIA[0] - passed * (_INERTIA[0] - _INERTIA[1])
-        own_turn, all_turn = _TURNS[0] - passed * 0.6, _TURNS[1] + passed * 0.6
+        inertia = _INERTIA[0] - now.passed * (_INERTIA[0] - _INERTIA[1])
+        own_turn, all_turn = _TURNS[0] - now.passed * 0.6, _TURNS[1] + now.passed * 0.6
         moved = []
-        for place, member in enumerate(members):
-            if harm(member) > harm(state[place]):
-                state[place] = member
+        for member, own_best in zip(now.members, now.own_best, strict=True):
             words = _words(member)
-            for goal, chance in ((_words(state[place]), own_turn), (_words(best), all_turn)):
+            for goal, chance in ((_words(own_best), own_turn), (_words(now.best), all_turn)):
                 if _share(random) >= chance:
                     continue
                 for at in sorted(words.keys() | goal.keys()):
                     apart = words.get(at) != goal.get(at)
                     speed = (1 - inertia) * (_FASTEST if apart else -_FASTEST)
                     if _share(random) < 1 / (1 + math.exp(-speed)):
-                        words = {**words, at: goal[at]} if at in goal else _without(words, at)
+                        if at in goal:
+                            words[at] = goal[at]
+                        else:
+                            words.pop(at, None)
             moved.append(words)
         return moved
 
@@ -175,10 +159,6 @@ def _asked(
 def _words(member: QueryResult) -> Words:
     """What was put into the original."""
     return dict(member.text.new_words)
-
-
-def _without(words: Words, place: int) -> Words:
-    return {at: word for at, word in words.items() if at != place}
 
 
 def _share(random: SeededRandom) -> float:

@@ -1,4 +1,7 @@
-"""The parts of recipes that others published, each with the settings that TextAttack 0.3.11 has."""
+"""The parts of recipes that others published, each with the settings that TextAttack 0.3.11 has.
+
+Constraints whose resource is not given are None, and left out of the recipe.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.attacks import edits, search
 from ranmask.attacks.constraints import (
-    Constraint,
     EditDistance,
     MostWords,
     SamePartOfSpeech,
@@ -35,25 +37,26 @@ def textfooler(
     sentence_encoder: SentenceEncoder | None,
 ) -> dict[str, Any]:
     """TextFooler (Jin et al. 2020)."""
-    constraints: list[Constraint] = [SimilarWord(neighbours, least=0.5)]
-    if tagger is not None:
-        constraints.append(SamePartOfSpeech(tagger))
-    if sentence_encoder is not None:
-        constraints.append(SimilarSentence(0.840845057, "angular", "current", 15, skip_short=True))
-    candidates = Synonyms(neighbours, count=50)
-    ranking = search.ByDeletion()
-    return {"ranking": ranking, "candidates": candidates, "constraints": tuple(constraints)}
+    similar = SimilarSentence(0.840845057, "angular", "current", 15, skip_short=True)
+    return {
+        "ranking": search.ByDeletion(),
+        "candidates": Synonyms(neighbours, count=50),
+        "constraints": (
+            SimilarWord(neighbours, least=0.5),
+            tagger and SamePartOfSpeech(tagger),
+            sentence_encoder and similar,
+        ),
+    }
 
 
 def bert_attack(
     preset: str, masked_lm: MaskedLM, sentence_encoder: SentenceEncoder | None
 ) -> dict[str, Any]:
     """BERT-Attack (Li et al. 2020)."""
-    similar = [] if sentence_encoder is None else [SimilarSentence(0.2, "cosine", "original")]
     return {
         "ranking": search.ByUnknown(),
         "candidates": LikelyWords(masked_lm, LIKELY_WORDS[preset]),
-        "constraints": (MostWords(0.4), *similar),
+        "constraints": (MostWords(0.4), sentence_encoder and SimilarSentence(0.2)),
         "frozen_premise": False,
     }
 
@@ -75,13 +78,11 @@ def bae(
     sentence_encoder: SentenceEncoder | None,
 ) -> dict[str, Any]:
     """BAE-R (Garg and Ramakrishnan 2020)."""
-    constraints: list[Constraint] = [] if tagger is None else [SamePartOfSpeech(tagger)]
-    if sentence_encoder is not None:
-        constraints.append(SimilarSentence(0.936338023, "cosine", "original", 15, skip_short=True))
+    similar = SimilarSentence(0.936338023, window=15, skip_short=True)
     return {
         "ranking": search.ByDeletion(),
         "candidates": edits.MaskedWords(masked_lm, 50),
-        "constraints": tuple(constraints),
+        "constraints": (tagger and SamePartOfSpeech(tagger), sentence_encoder and similar),
         "frozen_premise": False,
     }
 
@@ -104,29 +105,35 @@ def a2t(
     masked_lm: MaskedLM | None = None,
 ) -> dict[str, Any]:
     """A2T and A2T-MLM (Yoo and Qi 2021)."""
-    constraints: list[Constraint] = [MostWords(0.1, least=4)]
-    if tagger is not None:
-        constraints.append(SamePartOfSpeech(tagger, verbs_for_nouns=False))
-    if sentence_encoder is not None:
-        constraints.append(SimilarSentence(0.9, "cosine", "original"))
+    candidates: Candidates
     if neighbours is not None:
-        constraints.append(SimilarWord(neighbours, least=0.8))
-        candidates: Candidates = Synonyms(neighbours, count=20)
+        candidates = Synonyms(neighbours, count=20)
     else:
         assert masked_lm is not None
         candidates = edits.MaskedWords(masked_lm, 20)
-    ranking = search.ByGradient()
-    parts = {"ranking": ranking, "candidates": candidates, "constraints": tuple(constraints)}
-    return {**parts, "white_box": True}
+    return {
+        "ranking": search.ByGradient(),
+        "candidates": candidates,
+        "constraints": (
+            MostWords(0.1, least=4),
+            tagger and SamePartOfSpeech(tagger, verbs_for_nouns=False),
+            sentence_encoder and SimilarSentence(0.9),
+            neighbours and SimilarWord(neighbours, least=0.8),
+        ),
+        "white_box": True,
+    }
 
 
 def hotflip(preset: str, neighbours: Neighbours, tagger: Tagger | None) -> dict[str, Any]:
     """HotFlip (Ebrahimi et al. 2018), of words."""
-    constraints = [MostWords(0, least=2), SimilarWord(neighbours, least=0.8)]
     return {
         "ranking": search.ByGradient(),
         "candidates": Synonyms(neighbours, count=50),
-        "constraints": (*constraints, *([] if tagger is None else [SamePartOfSpeech(tagger)])),
+        "constraints": (
+            MostWords(0, least=2),
+            SimilarWord(neighbours, least=0.8),
+            tagger and SamePartOfSpeech(tagger),
+        ),
         "search": search.Beam(10, steepest=1),
         "frozen_premise": False,
         "white_box": True,
@@ -138,11 +145,10 @@ def textbugger(
 ) -> dict[str, Any]:
     """TextBugger (Li et al. 2018)."""
     ways = (edits.Bugs(), edits.LookAlikes(), Synonyms(neighbours, count=5))
-    similar = [] if sentence_encoder is None else [SimilarSentence(0.8, "angular")]
     return {
         "ranking": search.ByDeletion(),
         "candidates": AnyOf(ways),
-        "constraints": tuple(similar),
+        "constraints": (sentence_encoder and SimilarSentence(0.8, "angular"),),
         "frozen_premise": False,
         "unit": "edits",
     }
@@ -160,11 +166,11 @@ def clare(
         edits.InsertedWords(masked_lm, 50, 0.0),
         edits.MergedWords(masked_lm, 50, 5e-3, tagger),
     )
-    similar = SimilarSentence(0.7, "cosine", "original", 15, skip_short=True)
+    similar = SimilarSentence(0.7, window=15, skip_short=True)
     return {
         "ranking": search.AtRandom(),
         "candidates": AnyOf(ways),
-        "constraints": () if sentence_encoder is None else (similar,),
+        "constraints": (sentence_encoder and similar,),
         "search": search.Beam(1),
         "frozen_premise": False,
         "unit": "edits",

@@ -39,10 +39,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from ranmask.attacks import edits, published, search
 from ranmask.attacks.directed import Directed
 from ranmask.attacks.recipe import AttackRecipe
-from ranmask.attacks.replacements import (
-    Candidates,
-    OpposingWords,
-)
+from ranmask.attacks.replacements import Candidates, OpposingWords
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary, load_stop_words
 from ranmask.attacks.tokenization import Tokenization
 from ranmask.certificates.threats import Threat
@@ -57,6 +54,9 @@ if TYPE_CHECKING:
 Preset: TypeAlias = Literal["ranmask-2021", "textattack-0.3.11"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 """``ranmask-2021``: the settings of the paper's runs.  ``textattack-0.3.11``: the library's now."""
+
+_Build: TypeAlias = Callable[..., dict[str, Any]]
+"""Chooses the parts of a recipe, for a preset and the resources that it takes."""
 
 _TOKENIZATIONS: dict[Preset, Tokenization] = {
     "ranmask-2021": "textattack-2021",
@@ -139,6 +139,7 @@ def build_recipe(
         **build(preset, **{use: given[use] for use in used if use != "stop_words"}),
         **other_parts,
     }
+    parts["constraints"] = tuple(filter(None, parts.get("constraints", ())))
     return AttackRecipe(
         name=f"{name} without {without}" if missing else name,
         stop_words=given["stop_words"].words if "stop_words" in used else frozenset(),
@@ -177,22 +178,14 @@ def _any_edits(unit: Threat, candidates: Candidates, places: int = 12) -> dict[s
     }
 
 
-def _insertions(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
-    put = edits.WordEdits(OpposingWords(vocabulary.words, each=2), ("insert",))
-    return _any_edits("insertions", put, places=4)
+def _word_edits(unit: Threat, *sorts: edits.Sort, places: int = 12) -> _Build:
+    """`_any_edits` of these sorts, with the worst words of a vocabulary where there is one."""
 
+    def build(preset: Preset, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
+        worst = OpposingWords(vocabulary.words if vocabulary else (), each=2)
+        return _any_edits(unit, edits.WordEdits(worst, sorts), places)
 
-def _appending(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
-    put = edits.WordEdits(OpposingWords(vocabulary.words, each=2), ("before", "after"))
-    return _any_edits("insertions", put)
-
-
-def _deletions(preset: Preset) -> dict[str, Any]:
-    return _any_edits("deletions", edits.WordEdits(OpposingWords(()), ("delete",)))
-
-
-def _edits(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
-    return _any_edits("edits", edits.WordEdits(OpposingWords(vocabulary.words, each=2)))
+    return build
 
 
 def _characters(preset: Preset) -> dict[str, Any]:
@@ -200,7 +193,7 @@ def _characters(preset: Preset) -> dict[str, Any]:
 
 
 _SYNONYMS = ("neighbours", "tagger", "sentence_encoder", "stop_words")
-_RECIPES: dict[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...], dict[str, Any]]] = {
+_RECIPES: dict[str, tuple[_Build, tuple[str, ...], dict[str, Any]]] = {
     "textfooler": (published.textfooler, _SYNONYMS, {}),
     "bert-attack": (published.bert_attack, ("masked_lm", "sentence_encoder", "stop_words"), {}),
     "bae": (published.bae, ("masked_lm", "tagger", "sentence_encoder", "stop_words"), {}),
@@ -222,10 +215,10 @@ _RECIPES: dict[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...], dict[s
     ),
     "anywords": (_anywords, ("vocabulary",), {}),
     "critical": (_anywords, ("vocabulary",), {"ranking": search.ByCertificate()}),
-    "insertions": (_insertions, ("vocabulary",), {}),
-    "appending": (_appending, ("vocabulary",), {}),
-    "deletions": (_deletions, (), {}),
-    "edits": (_edits, ("vocabulary",), {}),
+    "insertions": (_word_edits("insertions", "insert", places=4), ("vocabulary",), {}),
+    "appending": (_word_edits("insertions", "before", "after"), ("vocabulary",), {}),
+    "deletions": (_word_edits("deletions", "delete"), (), {}),
+    "edits": (_word_edits("edits", "replace", "insert", "delete"), ("vocabulary",), {}),
     "characters": (_characters, (), {}),
 }
 """What chooses the parts of each recipe, the resources that it takes, and which parts are others.

@@ -7,7 +7,7 @@ holds a model itself.  `loop` runs many searches and answers all waiting steps o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -153,7 +153,6 @@ class Attempt:
     certificate: Certificate | None = None
     most_queries: int | None = None
     queries: int = 0
-    clean_shares: Sequence[float] = ()
     steps: Steps[Any] = field(init=False, repr=False)
     waiting: Any = field(default=None, init=False, repr=False)
 

@@ -83,9 +83,9 @@ class Neighbours(ABC):
     @abstractmethod
     def _nearest(self, word: str, count: int) -> tuple[str, ...]: ...
 
-    @abstractmethod
     def similarity(self, a: str, b: str) -> float | None:
-        """The cosine of two words; None where it is not known."""
+        """The cosine of two words; None where it is not known, as of what has no vectors."""
+        return None
 
     def description(self) -> dict[str, Any]:
         """What a result records."""
@@ -143,9 +143,6 @@ class NeighbourTable(Neighbours):
 
     def _nearest(self, word: str, count: int) -> tuple[str, ...]:
         return self.table.get(word, ())[:count]
-
-    def similarity(self, a: str, b: str) -> None:
-        """None: a table has no vectors."""
 
 
 class WordVectors(Neighbours):
@@ -289,9 +286,6 @@ class WordNet(Neighbours):
             synsets = dict(enumerate(values["synsets"]))
             found[kind] = Meanings(synsets, senses, values["irregular"])
         return cls(found, [WORDNET_FILE])
-
-    def similarity(self, a: str, b: str) -> None:
-        """None: WordNet has no vectors."""
 
     def _nearest(self, word: str, count: int) -> tuple[str, ...]:
         found = (
