@@ -29,8 +29,7 @@ from ranmask.data import load_corpus
 from ranmask.data.corpus import permutation
 from ranmask.data.rows import Columns, file_rows
 from ranmask.runs.flag_counts import FlagCounts, Share, counted
-from ranmask.smoothing.calibration import calibrated
-from ranmask.smoothing.detectors import Detector
+from ranmask.smoothing.detectors import Detector, calibrated
 from ranmask.training.detector_options import DetectorTraining
 from ranmask.training.detector_tables import train_detector_table
 from ranmask.training.table_options import WordTableOptions

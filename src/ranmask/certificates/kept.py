@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from typing import Literal, TypeAlias, get_args
 
@@ -19,7 +20,6 @@ FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
 
 Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
 """Whether kept sets follow from the number of words, or are drawn for each text."""
-SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 _FINE, _COARSE = 1 << 64, 1 << 16  # parts that a rate of deletion is a multiple of
 
@@ -91,6 +91,7 @@ class DeletionRates:
         return _FINE if self.keep is None else _COARSE
 
 
+@lru_cache(maxsize=1 << 16, typed=True)  # 0.9 and Fraction(0.9) are equal, and keep other numbers
 def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
     """``k``: how many of ``words`` words stay visible.  At least 1, at most ``words``.
 

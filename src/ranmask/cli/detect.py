@@ -140,7 +140,7 @@ def _load(asked: DetectCommand) -> Detector:
 def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptions) -> None:
     from ranmask.runs.detect import DetectTask
     from ranmask.runs.task import class_ids, classify_rows
-    from ranmask.smoothing.calibration import calibrated, too_few
+    from ranmask.smoothing.detectors import calibrated, too_few
     from ranmask.training.detector_options import share_of
     from ranmask.words import document, usable
 

@@ -30,8 +30,7 @@ from ranmask.runs.api import Classifier, classify_file, classify_task
 from ranmask.runs.stored import first_result
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import RunEvents, class_number, label_id
-from ranmask.smoothing.calibration import too_few
-from ranmask.smoothing.detectors import Detector
+from ranmask.smoothing.detectors import Detector, too_few
 
 GATE_FORMAT, GATE_VERSION = "ranmask-gate", 1
 Events: TypeAlias = Callable[[int, Path], AbstractContextManager[RunEvents]]

@@ -409,8 +409,8 @@ def numbered(counts: Ids) -> tuple[Ids, Ids]:
 
 def ranges(starts: Ids, counts: Ids) -> Ids:
     """``counts`` numbers from each of ``starts`` on."""
-    kind, number = numbered(counts)
-    return np.asarray(starts[kind] + number)
+    first = starts - (np.cumsum(counts) - counts)
+    return np.asarray(np.repeat(first, counts) + np.arange(int(counts.sum())))
 
 
 def _blocks(

@@ -10,7 +10,7 @@
 `cascade`    plain for clean texts, smoothed for those that a detector suspects
 `store`      a model by its name or folder
 `detectors`  what is flagged stays flagged: words, segments; `window_detector` asks any model,
-             `calibration` sets thresholds, `detector_store` loads
+             `detector_store` loads
 
 Votes, and what they prove, are in `ranmask.certificates`.
 """

@@ -8,7 +8,7 @@ radius is.  What it offers is the plain classifier's accuracy on clean texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,7 @@ class Cascade:
             found = self.smoothed.predict([read[place] for place in places]) if places else []
         shown = self._shown(read, dict(zip(places, found, strict=True)))
         return [
-            _with(CascadePrediction, answer, path=path, suspicion=float(suspicion))
+            CascadePrediction(**vars(answer), path=path, suspicion=float(suspicion))
             for (answer, path), suspicion in zip(shown, suspicions, strict=True)
         ]
 
@@ -185,14 +185,12 @@ class Cascade:
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
         shown = self._shown(read, {place: proved[place] for place in places})
         return [
-            _with(
-                CascadeCertificate,
-                result,
+            CascadeCertificate(
+                **vars(replace(result, assumes=(*result.assumes, _ABOUT.format(result.label)))),
                 shown_label=answer.label,
                 shown_label_id=answer.label_id,
                 path=path,
                 suspicion=float(suspicion),
-                assumes=(*result.assumes, _ABOUT.format(result.label)),
             )
             for result, (answer, path), suspicion in zip(proved, shown, suspicions, strict=True)
         ]
@@ -209,9 +207,3 @@ class Cascade:
             (smoothed[place], SMOOTHED) if place in smoothed else (next(others), PLAIN)
             for place in range(len(texts))
         ]
-
-
-def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:
-    """A result with more fields."""
-    values = {field.name: getattr(result, field.name) for field in fields(result)}
-    return kind(**{**values, **more})

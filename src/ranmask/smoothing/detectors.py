@@ -25,7 +25,7 @@ from ranmask.certificates.detectors import (
     segment_radii,
     word_radius,
 )
-from ranmask.errors import OptionError, TextError
+from ranmask.errors import DataError, OptionError, TextError
 from ranmask.models import model_config
 from ranmask.models.base import MaskedCopies
 from ranmask.models.word_table import ONE, WordTable
@@ -120,27 +120,15 @@ class Detector(ABC):
         """Write the model, the threshold and the sizes into ``folder``."""
         path = Path(folder)
         self._save_model(path / MODEL)
-        model_config.write(
-            path,
-            model_config.DETECTOR,
-            {
-                "detector": self.kind,
-                "positive": self.positive,
-                "labels": list(self.labels),
-                "points": self.points,
-                **self._saved(),
-            },
-        )
+        model_config.write(path, model_config.DETECTOR, {**self._record(), **self._saved()})
 
     def _described(self, **model: Any) -> dict[str, Any]:
-        return {
-            "kind": "detector",
-            "detector": self.kind,
-            "positive": self.positive,
-            "labels": list(self.labels),
-            "points": self.points,
-            **model,
-        }
+        return {"kind": "detector", **self._record(), **model}
+
+    def _record(self) -> dict[str, Any]:
+        labels = list(self.labels)
+        named = {"detector": self.kind, "positive": self.positive, "labels": labels}
+        return {**named, "points": self.points}
 
     def _detection(
         self,
@@ -303,6 +291,37 @@ class SegmentDetector(TableDetector):
         return found
 
 
+def calibrated(
+    detector: Detector, texts: Sequence[Text], expected: Sequence[bool], rate: Fraction
+) -> Detector:
+    """The detector with the smallest threshold that flags a share of at most ``rate``.
+
+    That is of the texts that are not ``expected`` to be flagged; nothing is asked of the others.
+    """
+    harmless = [text for text, flag in zip(texts, expected, strict=True) if not flag]
+    if not harmless:
+        raise DataError(
+            f"there is no text of a class other than {detector.positive!r} to set the threshold by"
+        )
+    # Nothing reaches such a threshold, so nothing is proved in vain.
+    unreached = detector.with_threshold(float(1 << 40))
+    scores = (found.score for found in unreached.detect(harmless))
+    points = sorted((round(Fraction(score) * detector.unit) for score in scores), reverse=True)
+    allowed = int(rate * len(points))
+    least = points[allowed] + 1 if allowed < len(points) else 1
+    return detector.with_threshold(max(least, 1) / detector.unit)
+
+
+def too_few(harmless: int, rate: Fraction) -> str | None:
+    """What so few texts cannot show of a rate of false alarms; None where they are enough."""
+    if not rate or harmless * rate >= 1:
+        return None
+    return (
+        f"too few texts of other classes ({harmless}) to show a rate of {float(rate):.3g}: none of "
+        f"them is flagged; use at least {math.ceil(1 / rate)}"
+    )
+
+
 def single_texts(texts: Sequence[Text | Document]) -> list[Document]:
     """Read texts; pairs are refused."""
     read = documents(texts)
@@ -323,8 +342,7 @@ def positive_of(labels: Sequence[str], positive: str | None) -> str:
 
 def points_of(threshold: float, unit: int) -> int:
     """A threshold as an integer, no less than it is."""
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        raise OptionError(f"threshold must be a number above 0, not {threshold!r}")
-    if not 0 < threshold < math.inf:
+    number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    if not (number and 0 < threshold < math.inf):
         raise OptionError(f"threshold must be a number above 0, not {threshold!r}")
     return math.ceil(Fraction(threshold) * unit)

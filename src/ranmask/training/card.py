@@ -52,14 +52,14 @@ classifier.certify(["..."])
 {measured["texts"]:,} texts of the validation rows above, {proof}. CR@d is
 the share of all texts whose label is right and certified at d {_changes(run)}.{_chosen(run)}
 
-{_table(head, [row])}
+{markdown_table(head, [row])}
 {_other_threats(measured.get("threats", {}))}
 Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
 mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
 Of each class, recall and CR@d are shares of its own texts, precision of the texts that
 were labelled so.
 
-{_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
+{markdown_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
 {_positive(measured.get("positive"))}{_poisoned(measured.get("poisoned"))}
 {_options(run)}
 
@@ -97,7 +97,7 @@ def _other_threats(measured: Mapping[str, Mapping[str, Any]]) -> str:
     return f"""
 It was trained for other changes, too, and certifies each of them by itself:
 
-{_table(["change", "CR@1, 2, ...", "all words at once"], rows)}
+{markdown_table(["change", "CR@1, 2, ...", "all words at once"], rows)}
 """
 
 
@@ -123,7 +123,7 @@ def _positive(found: Mapping[str, Any] | None) -> str:
 {found["recall"]:.3f}, F1 {found["f1"]:.3f}{areas}. At
 thresholds that flag a share of the other texts, set on these texts:
 
-{_table(head, rows)}
+{markdown_table(head, rows)}
 """
 
 
@@ -138,7 +138,7 @@ CR@d of the same texts, where so many training texts may be poisoned besides and
 trained anew. A text counts once, however many of its rows are added, removed or relabelled; a row
 whose text is changed counts as two.
 
-{_table(*poisoned_table(found))}
+{markdown_table(*poisoned_table(found))}
 """
 
 
@@ -247,6 +247,7 @@ def _data(corpus: Mapping[str, Any]) -> str:
     return f"{corpus['name']} {corpus['split']}, {corpus['rows']:,} rows{note}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])

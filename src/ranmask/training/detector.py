@@ -6,15 +6,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ranmask.errors import DataError
 from ranmask.runs.flag_counts import counted
-from ranmask.smoothing.calibration import calibrated, too_few
 from ranmask.smoothing.detectors import (
     Detector,
     SegmentDetector,
     TableDetector,
     WordDetector,
+    calibrated,
     positive_of,
+    too_few,
 )
 from ranmask.training.detector_options import DetectorTraining, share_of
 from ranmask.training.detector_tables import train_detector_table
@@ -24,6 +24,7 @@ from ranmask.training.records import (
     check_corpora,
     check_one_process,
     description,
+    single_texts,
 )
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def train_detector(
     column that ``validation`` was read with.
     """
     check_corpora(train, validation)
-    texts = [text for text in train.texts if isinstance(text, str)]
-    if len(texts) < len(train.texts):
-        raise DataError(f"{train.name} holds pairs; a detector reads single texts only")
+    texts = single_texts(train, "a detector")
     check_one_process("a detector is trained")
     positive = positive_of(train.label_names, options.positive)
     groups = None if options.by is None else validation.column(options.by)

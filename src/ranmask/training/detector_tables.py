@@ -23,10 +23,9 @@ import numpy.typing as npt
 from ranmask.errors import DataError
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_END, CURVE_STEPS, ONE, WordTable
-from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
 from ranmask.training.detector_options import DetectorTraining
-from ranmask.training.table_learning import Progress
+from ranmask.training.table_learning import Adam, Progress
 from ranmask.training.table_loss import Floats, Ints, sigmoid, softplus
 from ranmask.training.table_texts import Batch, TableTexts
 

@@ -44,25 +44,25 @@ def measured_figures(
 
     ``threat`` is what the classifier certifies: of synonyms, all words at once have a figure too.
     """
+    number = None if positive is None else class_number(positive, tuple(names))
     results: Sequence[Certificate]
-    if positive is None:
-        results = classifier.certify(texts)
-        summary = _counted(results, labels)
-        found = figures(summary, names, class_weights) | all_words(threat, summary)
-        return found | _other_threats(results, labels) | _poisoned(results, labels)
-    number = class_number(positive, tuple(names))
-    if isinstance(classifier, SmoothedClassifier) and classifier.gives_margins:
+    if (
+        number is not None
+        and isinstance(classifier, SmoothedClassifier)
+        and classifier.gives_margins
+    ):
         results = classifier.certify_margins(texts, number)
     else:
         results = classifier.certify(texts)
-    detection = DetectionSummary()
-    for result, label in zip(results, labels, strict=True):
-        detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
-    detected = {"name": names[number], **detection.values()}
     summary = _counted(results, labels)
-    whole = all_words(threat, summary) | _other_threats(results, labels)
-    whole |= _poisoned(results, labels)
-    return {**figures(summary, names, class_weights), **whole, "positive": detected}
+    found = figures(summary, names, class_weights) | all_words(threat, summary)
+    found |= _other_threats(results, labels) | _poisoned(results, labels)
+    if number is not None:
+        detection = DetectionSummary()
+        for result, label in zip(results, labels, strict=True):
+            detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
+        found["positive"] = {"name": names[number], **detection.values()}
+    return found
 
 
 def _other_threats(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:

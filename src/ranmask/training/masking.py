@@ -22,7 +22,6 @@ from ranmask.certificates.kept import (
     DeletionRates,
     FamilyChoice,
     Retention,
-    kept_count,
     ramped_count,
     sets_met,
 )
@@ -80,11 +79,6 @@ def _met(windows: bool, words: int, kept: int, drawn: int, changed: int) -> int:
     return math.ceil(most * drawn)
 
 
-@lru_cache(maxsize=1 << 16, typed=True)  # 0.9 and Fraction(0.9) are equal, and keep other numbers
-def _kept(keep: int | None, mask_rate: float | None, words: int) -> int:
-    return kept_count(words, keep=keep, mask_rate=mask_rate)
-
-
 @dataclass(frozen=True)
 class MaskingPlan:
     """How copies are drawn in one phase of training; phases draw independently.
@@ -117,7 +111,7 @@ class MaskingPlan:
         """
         draws = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
         retention = self.retentions[int(draws.random_raw()) % len(self.retentions)]
-        kept = _kept(retention.keep, retention.mask_rate, words)
+        kept = retention.count(words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
             kept = ramped_count(words, kept, hidden_share)

@@ -32,9 +32,10 @@ from ranmask.training.records import (
     check_corpora,
     check_one_process,
     description,
+    single_texts,
 )
 from ranmask.training.table_options import WordTableOptions
-from ranmask.training.word_table import finish, single_texts, train_word_table
+from ranmask.training.word_table import finish, train_word_table
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
@@ -103,7 +104,7 @@ def train_partitions(
     """
     check_corpora(train, validation)
     check_positive(options.positive, train.label_names)
-    texts = single_texts(train)
+    texts = single_texts(train, "a word table")
     check_one_process("word tables are trained")
     installed(options.normalise)  # what is missing is said before a folder is made
     run = RunFolder(output, description("words", None, train, validation, asdict(options)), report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ranmask.metrics import class_table
+from ranmask.training.card import markdown_table
 from ranmask.training.choosing import WORTH, Weighed
 from ranmask.training.protection import Protection
 
@@ -126,10 +127,10 @@ def protect_card(protection: Protection) -> str:
         f"## Measured\n\nOn {sum(best.texts):,} texts that nothing was learned from or chosen by, "
         f"against {own}. CR@d: right, and proved to stay so whichever d words are replaced. "
         f"It gives up {protection.given_up:.1f} points.",
-        _table(head, rows),
+        markdown_table(head, rows),
         learning_line(protection)[:1].upper() + learning_line(protection)[1:] + ".",
     ]
-    body += ["By class:", _table(*class_table(best.classes(run["labels"]))[:2])]
+    body += ["By class:", markdown_table(*class_table(best.classes(run["labels"]))[:2])]
     options = [f"- `{name}`: {value}" for name, value in run["options"].items() if value]
     body += ["## Options\n\n" + "\n".join(options)]
     body += [
@@ -137,8 +138,3 @@ def protect_card(protection: Protection) -> str:
         "words that are replaced one for one. `Certificate.assumes` lists what it rests on."
     ]
     return "\n\n".join(body) + "\n"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])

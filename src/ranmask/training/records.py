@@ -57,6 +57,14 @@ def check_corpora(train: Corpus, validation: Corpus) -> None:
         )
 
 
+def single_texts(train: Corpus, reader: str) -> list[str]:
+    """The texts of a corpus; one of pairs is refused, for its ``reader``."""
+    texts = [text for text in train.texts if isinstance(text, str)]
+    if len(texts) < len(train.texts):
+        raise DataError(f"{train.name} holds pairs; {reader} reads single texts only")
+    return texts
+
+
 def check_one_process(what: str, instead: str = "start it without torchrun") -> None:
     """Refuse several processes, as ``torchrun`` starts them."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

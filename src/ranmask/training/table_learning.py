@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
 from ranmask.training.options import MARGIN_WIDTH
 from ranmask.training.table_loss import (
@@ -38,6 +37,7 @@ Progress: TypeAlias = Callable[[int, int, float], None]
 """Called after every epoch: epochs done, epochs in all, mean loss of the last."""
 
 _BLANK_RATE = 5  # times the learning rate of the others: one number against many
+_MEAN, _SQUARE, _LEAST = 0.9, 0.999, 1e-8  # of Adam: two decays, and against division by 0
 
 
 class Weights(NamedTuple):
@@ -230,3 +230,27 @@ def _scattered(values: Floats, places: Ints, size: int) -> Floats:
     """The sum of the values at each place: the pullback of taking them from there."""
     sums = np.bincount(places.ravel(), weights=values.ravel(), minlength=size)
     return sums.astype(np.float64, copy=False)
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015) for one ``parameter``, which is changed in place."""
+
+    def __init__(self, parameter: Floats) -> None:
+        self._parameter = parameter
+        self._mean = np.zeros_like(parameter)
+        self._square = np.zeros_like(parameter)
+        self._steps = 0
+
+    def step(self, gradient: Floats, rate: float) -> None:
+        """One step against the gradient."""
+        self._steps += 1
+        self._mean *= _MEAN
+        self._mean += (1 - _MEAN) * gradient
+        self._square *= _SQUARE
+        self._square += (1 - _SQUARE) * np.square(gradient)
+        move = np.sqrt(self._square)
+        move /= math.sqrt(1 - _SQUARE**self._steps)
+        move += _LEAST
+        np.divide(self._mean, move, out=move)
+        move *= rate / (1 - _MEAN**self._steps)
+        self._parameter -= move

@@ -5,12 +5,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import DataError
+from ranmask.models.encoding import ranges
 from ranmask.models.known_words import KnownWords
 from ranmask.models.normalising import Normaliser, letters
 from ranmask.models.synonyms import SynonymSets
@@ -69,7 +71,7 @@ class TableTexts:
         if not len(texts) or len(texts) != len(labels):
             raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
         check_single(texts)
-        numbers = _numbers()
+        numbers = defaultdict[str, int](count().__next__)
         flat = array("i")
         lengths = []
         for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
@@ -84,7 +86,7 @@ class TableTexts:
         self._spelt = self._words = np.array(flat)
         normal = Normaliser() if normaliser is None else normaliser
         if normal.name != "none":
-            spelt, numbers = list(numbers), _numbers()
+            spelt, numbers = list(numbers), defaultdict(count().__next__)
             self._words = np.array([numbers[normal(word)] for word in spelt])[self._spelt]
         self._shares: Floats | None = None
         self._others: Ints | None = None
@@ -133,7 +135,7 @@ class TableTexts:
     def batch(self, rows: Ints) -> Batch:
         """The texts in ``rows``."""
         lengths = self._lengths[rows]
-        at = _runs(self._starts[rows], lengths)
+        at = ranges(self._starts[rows], lengths)
         words = self._words[at]
         distinct = self._distinct(words)
         instead = None if self._others is None else self._others[distinct]
@@ -142,7 +144,7 @@ class TableTexts:
             distinct = np.concatenate([distinct, more])
         self._numbers[distinct] = np.arange(len(distinct))
         counts = self._feature_counts[distinct]
-        of_words = _runs(self._feature_starts[distinct], counts)
+        of_words = ranges(self._feature_starts[distinct], counts)
         return Batch(
             buckets=self._buckets[of_words],
             weights=self._weights[of_words],
@@ -184,16 +186,3 @@ def vocabulary(texts: Sequence[str], most_words: int, most: int) -> KnownWords:
             "that there is no vocabulary to learn: give more texts, or an open lexicon"
         )
     return KnownWords(sorted(found[:most]))
-
-
-def _numbers() -> defaultdict[str, int]:
-    """Numbers of words: a new one gets the next."""
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    return numbers
-
-
-def _runs(starts: Ints, lengths: Ints) -> Ints:
-    """Indices of several runs of neighbours, one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

@@ -49,6 +49,7 @@ from ranmask.training.records import (
     check_corpora,
     check_one_process,
     description,
+    single_texts,
 )
 from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
@@ -81,7 +82,7 @@ def train_words(
     check_one_table(options)
     check_corpora(train, validation)
     check_positive(options.positive, train.label_names)
-    texts = single_texts(train)
+    texts = single_texts(train, "a word table")
     check_one_process("a word table is trained")
     options = options.resolved(texts)
     synonyms = None if options.synonyms is None else load_synonyms(options.synonyms)
@@ -117,14 +118,6 @@ def finish(
     )
     classifier.save_pretrained(str(run.folder))
     run.complete(measured)
-
-
-def single_texts(train: Corpus) -> list[str]:
-    """The texts of a corpus; one of pairs is refused."""
-    texts = [text for text in train.texts if isinstance(text, str)]
-    if len(texts) < len(train.texts):
-        raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
-    return texts
 
 
 def check_one_table(options: WordTableOptions) -> None:

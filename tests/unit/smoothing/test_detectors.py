@@ -24,7 +24,7 @@ from ranmask import (
 from ranmask.errors import DataError, ReaderWarning
 from ranmask.models.word_table import ONE, WordTable
 from ranmask.runs.flag_counts import counted
-from ranmask.smoothing.calibration import calibrated
+from ranmask.smoothing.detectors import calibrated
 
 NAMES = ("ham", "spam")
 

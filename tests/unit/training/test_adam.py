@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranmask.training.adam import Adam
+from ranmask.training.table_learning import Adam
 
 
 def test_the_first_step_is_the_rate():

@@ -9,7 +9,7 @@ import pytest
 
 from ranmask import DataError, OptionError, SegmentDetector, WordDetector, load_detector
 from ranmask.data import Corpus
-from ranmask.smoothing.calibration import too_few
+from ranmask.smoothing.detectors import too_few
 from ranmask.training import detector_tables
 from ranmask.training.detector import train_detector
 from ranmask.training.detector_options import DetectorTraining, share_of
