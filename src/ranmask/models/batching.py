@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.models.encoding import Ids, TokenRows
+from ranmask.models.encoding import TokenRows
+from ranmask.models.flat import Ids
 
 
 @dataclass(frozen=True, eq=False)

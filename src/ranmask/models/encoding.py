@@ -25,7 +25,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,10 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
 from ranmask.models.base import DeletedCopies, DrawnCopies, MaskedCopies, shown
-from ranmask.models.tokenizing import Frame, RowFormat, frame_of, split_one_way
+from ranmask.models.flat import Ids, flat_tokens, number_words, numbered
+from ranmask.models.tokenizing import Frame, RowFormat, frame_of, mask_id_of, split_one_way
 from ranmask.words import Document, Hiding
 
-Ids: TypeAlias = npt.NDArray[np.int64]
-_T = TypeVar("_T")
 _WordSet: TypeAlias = tuple[bool, tuple[str, ...]]
 """Words to draw one from, and whether it begins a text."""
 
@@ -114,7 +113,7 @@ class WordEncoder:
         self.first_position = takes.first_position
         self.hide = hide
         self.mask_token = mask_token
-        self.mask_id = _mask_id(tokenizer, mask_token)
+        self.mask_id = mask_id_of(tokenizer, mask_token)
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
@@ -256,20 +255,13 @@ class WordEncoder:
 
     def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
         """Rows of texts with as many words."""
-        offsets: dict[_WordSet, int] = {}
-        known = 0
-        chosen = []
-        for text in texts:
-            starts = []
-            for place, words in enumerate(text.sets):
-                key = (place == 0, words)
-                if key not in offsets:
-                    offsets[key] = known
-                    known += len(words)
-                starts.append(offsets[key])
-            chosen.append(text.choices + np.array(starts))
-        sizes, tokens = map(np.concatenate, zip(*map(self._tokens_of_set, offsets), strict=True))
-        shown = np.concatenate(chosen)
+        sets = [[(place == 0, words) for place, words in enumerate(text.sets)] for text in texts]
+        numbers, _, distinct = number_words(sets)
+        sizes, tokens = map(np.concatenate, zip(*map(self._tokens_of_set, distinct), strict=True))
+        words = np.array([len(words) for _, words in distinct])
+        starts = (np.cumsum(words) - words)[numbers].reshape(len(texts), -1)
+        pairs = zip(texts, starts, strict=True)
+        shown = np.concatenate([text.choices + own for text, own in pairs])
         kept = np.broadcast_to(np.arange(shown.shape[1]), shown.shape)
         counts = np.full(len(shown), shown.shape[1])
         return self._place((sizes, tokens), shown, kept, counts, frame)
@@ -301,12 +293,10 @@ class WordEncoder:
         ends = np.minimum(len(before) + word_counts - visible + kept_sizes.sum(axis=1), room)
 
         # All tokens of all kept words, flat: their row, position and id.
-        flat_sizes = kept_sizes.ravel()
-        flat_starts = np.cumsum(flat_sizes) - flat_sizes
-        within = np.arange(int(flat_sizes.sum())) - np.repeat(flat_starts, flat_sizes)
-        row = np.repeat(np.repeat(np.arange(copies), visible), flat_sizes)
-        position = np.repeat(starts.ravel(), flat_sizes) + within
-        token = tokens[np.repeat(offsets[kept_words].ravel(), flat_sizes) + within]
+        word, within = numbered(kept_sizes.ravel())
+        row = word // visible
+        position = starts.ravel()[word] + within
+        token = tokens[offsets[kept_words].ravel()[word] + within]
         fits = position < room
         row, position, token = row[fits], position[fits], token[fits]
 
@@ -386,33 +376,6 @@ class WordEncoder:
         ]
 
 
-def number_words(texts: Sequence[Sequence[_T]]) -> tuple[Ids, Ids, list[_T]]:
-    """The words of texts as numbers in a list of distinct ones; how many each has; that list."""
-    counts = np.fromiter(map(len, texts), np.int64, len(texts))
-    known = defaultdict[_T, int](itertools.count().__next__)
-    every = map(known.__getitem__, itertools.chain.from_iterable(texts))
-    return np.fromiter(every, np.int64, int(counts.sum())), counts, list(known)
-
-
-def flat_tokens(words: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
-    """The number of tokens of each word, and all tokens."""
-    sizes = np.fromiter(map(len, words), np.int64, len(words))
-    every = itertools.chain.from_iterable(words)
-    return sizes, np.fromiter(every, np.int64, int(sizes.sum()))
-
-
-def numbered(counts: Ids) -> tuple[Ids, Ids]:
-    """``counts`` items of each kind: the kind of each, and its number within it."""
-    kind = np.repeat(np.arange(len(counts)), counts)
-    return kind, np.arange(len(kind)) - (np.cumsum(counts) - counts)[kind]
-
-
-def ranges(starts: Ids, counts: Ids) -> Ids:
-    """``counts`` numbers from each of ``starts`` on."""
-    first = starts - (np.cumsum(counts) - counts)
-    return np.asarray(np.repeat(first, counts) + np.arange(int(counts.sum())))
-
-
 def _blocks(
     copies: Sequence[int], visible: Sequence[tuple[str | None, int]]
 ) -> Iterator[tuple[int, int]]:
@@ -429,17 +392,3 @@ def _blocks(
         rows += count
     if copies:
         yield start, len(copies)
-
-
-def _mask_id(tokenizer: Any, mask_token: str | None) -> int:
-    if mask_token is None:
-        if tokenizer.mask_token_id is None:
-            raise ModelError(
-                f"{type(tokenizer).__name__} has no mask token: name a token of its vocabulary "
-                "that stands for a hidden word with mask_token=..."
-            )
-        return int(tokenizer.mask_token_id)
-    found = tokenizer.convert_tokens_to_ids(mask_token)
-    if found is None or (found == tokenizer.unk_token_id and mask_token != tokenizer.unk_token):
-        raise ModelError(f"mask_token {mask_token!r} is not a token of the model's vocabulary")
-    return int(found)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -230,20 +231,10 @@ class HuggingFaceClassifier(BaseClassifier):
         if self._packed is None:
             yield from super().score_each(batches)
             return
-        computing: tuple[Sequence[MaskedCopies], Callable[[], Scores]] | None = None
-        for copies in batches:
-            started = copies, self._packed.launch(copies)
-            if computing is not None:
-                yield self._fetched(*computing)
-            computing = started
-        if computing is not None:
-            yield self._fetched(*computing)
-
-    def _fetched(
-        self, copies: Sequence[MaskedCopies], logits: Callable[[], Scores]
-    ) -> list[Scores]:
-        rows = logits()
-        return by_text(checked_scores(rows, len(rows), None), copies)
+        launched: Iterator[Any] = ((copies, self._packed.launch(copies)) for copies in batches)
+        for (copies, logits), _ in pairwise(chain(launched, [None])):  # the next one has begun
+            rows = logits()
+            yield by_text(checked_scores(rows, len(rows), None), copies)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         return by_text(self.score_rows(self.encoder.rows_of_drawn(texts)), texts)
@@ -340,9 +331,7 @@ class HuggingFaceClassifier(BaseClassifier):
 
         Rounding in a smaller dtype would hide what is looked for, so a copy is checked then.
         """
-        checked = self.model
-        if self.model.dtype != torch.float32:
-            checked = copy.deepcopy(self.model).float()
+        checked = self.model if self.dtype == "float32" else copy.deepcopy(self.model).float()
         try:
             logits = self._probes.padded_logits(partial(self._run, checked))
         except (ValueError, IndexError) as error:

@@ -26,7 +26,8 @@ from ranmask.certificates.kept import kept_count
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, Scores, whole_copy
 from ranmask.models.batching import Batch, RowCount, batches
-from ranmask.models.encoding import Ids, TokenRows, WordEncoder
+from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.flat import Ids
 from ranmask.words import Document
 
 SAFETY_FACTOR = 8

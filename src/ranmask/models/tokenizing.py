@@ -74,6 +74,21 @@ def plain(text: str) -> bool:
     return text.isascii() and text.replace("\n", " ").isprintable()
 
 
+def mask_id_of(tokenizer: Any, mask_token: str | None) -> int:
+    """The token that stands for a hidden word: the tokenizer's own, or another that is named."""
+    if mask_token is None:
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"{type(tokenizer).__name__} has no mask token: name a token of its vocabulary "
+                "that stands for a hidden word with mask_token=..."
+            )
+        return int(tokenizer.mask_token_id)
+    found = tokenizer.convert_tokens_to_ids(mask_token)
+    if found is None or (found == tokenizer.unk_token_id and mask_token != tokenizer.unk_token):
+        raise ModelError(f"mask_token {mask_token!r} is not a token of the model's vocabulary")
+    return int(found)
+
+
 @dataclass(frozen=True)
 class RowFormat:
     """What a model and its tokenizer say of rows.

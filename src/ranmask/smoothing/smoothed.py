@@ -32,12 +32,7 @@ from ranmask.options import (
 )
 from ranmask.options.fields import check_saved
 from ranmask.results import Certificate, MarginCertificate, ShownCertificate
-from ranmask.smoothing.class_scores import (
-    check_margins,
-    class_index,
-    has_margins,
-    with_margins,
-)
+from ranmask.smoothing.class_scores import check_margins, class_index, has_margins, with_margins
 from ranmask.smoothing.masks import (
     MaskedText,
     WordLosses,

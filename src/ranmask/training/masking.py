@@ -26,7 +26,7 @@ from ranmask.certificates.kept import (
     sets_met,
 )
 from ranmask.models.base import shown
-from ranmask.models.encoding import Ids
+from ranmask.models.flat import Ids
 from ranmask.words import Document
 
 # Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.

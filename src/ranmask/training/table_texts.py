@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import DataError
-from ranmask.models.encoding import ranges
+from ranmask.models.flat import ranges
 from ranmask.models.known_words import KnownWords
 from ranmask.models.normalising import Normaliser, letters
 from ranmask.models.synonyms import SynonymSets

@@ -17,7 +17,8 @@ import numpy as np
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
-from ranmask.models.encoding import TokenRows, flat_tokens, number_words, numbered, ranges
+from ranmask.models.encoding import TokenRows
+from ranmask.models.flat import flat_tokens, number_words, numbered, ranges
 from ranmask.models.tokenizing import (
     RowFormat,
     frame_of,

@@ -1,4 +1,4 @@
-"""Files that resources are read from: text, JSON, NLTK's data; and their digests."""
+"""Files that resources are read from: text, JSON, vectors, NLTK's data; and their digests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ranmask.data import data_folder
 from ranmask.errors import DataError
@@ -54,6 +57,41 @@ def read_json(path: Path) -> Any:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise DataError(f"{path} is not JSON: {error}") from None
+
+
+def read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
+    """Words and their vectors, from a text with a word and its numbers a line."""
+    words: list[str] = []
+    rows: list[npt.NDArray[np.float32]] = []
+    for number, line in read_lines(path):
+        word, *numbers = line.rstrip(" ").split(" ")
+        if number == 1 and len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
+            continue  # word2vec's first line: how many words, and how many numbers each
+        try:
+            row = np.fromiter(map(float, numbers), dtype=np.float32, count=len(numbers))
+        except ValueError as error:
+            raise DataError(f"{path}: {word!r} and numbers expected: {error}", number) from None
+        if not numbers or (rows and len(row) != len(rows[0])):
+            wanted = f"{len(rows[0])} numbers" if rows else "numbers"
+            raise DataError(f"{path}: {word!r} has {len(numbers)} numbers, not {wanted}", number)
+        words.append(word)
+        rows.append(row)
+    if not rows:
+        raise DataError(f"{path} is empty: expected a word and its numbers a line")
+    return words, np.stack(rows)
+
+
+def read_matrix(path: Path) -> npt.NDArray[np.floating]:
+    """The matrix of numbers in an ``.npy`` file."""
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    if not isinstance(matrix, np.ndarray) or not np.issubdtype(matrix.dtype, np.floating):
+        raise DataError(f"{path} is not a matrix of floating-point numbers")
+    return matrix
 
 
 def files_digest(paths: Iterable[Path]) -> str:

@@ -28,6 +28,8 @@ from ranmask.attacks.resources.files import (
     nltk_file,
     read_json,
     read_lines,
+    read_matrix,
+    read_vectors,
 )
 from ranmask.data import data_folder
 from ranmask.errors import DataError, OptionError
@@ -199,10 +201,10 @@ class WordVectors(Neighbours):
         files = [path]
         if path.suffix == ".npy":
             files.append(path.with_suffix(".words.txt"))
-            matrix = _read_matrix(path)
+            matrix = read_matrix(path)
             words = [line for _, line in read_lines(files[1])]
         else:
-            words, matrix = _read_vectors(path)
+            words, matrix = read_vectors(path)
         return cls(words, matrix, path.name, files)
 
     def similarity(self, a: str, b: str) -> float | None:
@@ -329,39 +331,6 @@ def _senses(path: Path) -> Iterator[tuple[str, list[int]]]:
             yield word, offsets
 
 
-def _read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
-    words: list[str] = []
-    rows: list[npt.NDArray[np.float32]] = []
-    for number, line in read_lines(path):
-        word, *numbers = line.rstrip(" ").split(" ")
-        if number == 1 and len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
-            continue  # word2vec's first line: how many words, and how many numbers each
-        try:
-            row = np.fromiter(map(float, numbers), dtype=np.float32, count=len(numbers))
-        except ValueError as error:
-            raise DataError(f"{path}: {word!r} and numbers expected: {error}", number) from None
-        if not numbers or (rows and len(row) != len(rows[0])):
-            wanted = f"{len(rows[0])} numbers" if rows else "numbers"
-            raise DataError(f"{path}: {word!r} has {len(numbers)} numbers, not {wanted}", number)
-        words.append(word)
-        rows.append(row)
-    if not rows:
-        raise DataError(f"{path} is empty: expected a word and its numbers a line")
-    return words, np.stack(rows)
-
-
-def _read_matrix(path: Path) -> npt.NDArray[np.floating]:
-    try:
-        matrix = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    if not isinstance(matrix, np.ndarray) or not np.issubdtype(matrix.dtype, np.floating):
-        raise DataError(f"{path} is not a matrix of floating-point numbers")
-    return matrix
-
-
 def load_neighbours(source: str | Path) -> Neighbours:
     """Neighbours by a name in `KNOWN`, from ``wordnet``, or from a file or a WordNet folder.
 
@@ -372,7 +341,11 @@ def load_neighbours(source: str | Path) -> Neighbours:
         return NeighbourTable.load(known_file(str(source)), name=str(source))
     path = Path(source).expanduser()
     if source == WORDNET:
-        return _load_wordnet()
+        try:
+            index = nltk_file("corpora/wordnet/index.noun")
+        except DataError:
+            return WordNet.shipped()
+        return WordNet.from_folder(index.parent)
     if (path / "index.noun").is_file():
         return WordNet.from_folder(path)
     if not path.is_file():
@@ -389,15 +362,6 @@ def load_neighbours(source: str | Path) -> Neighbours:
         f"cannot tell what {path} is by its name: a table ends in .json or .json.gz, vectors end "
         "in .txt, .txt.gz or .npy"
     )
-
-
-def _load_wordnet() -> WordNet:
-    """WordNet from ``corpora/wordnet`` of NLTK's data, see `nltk_file`, else the shipped one."""
-    try:
-        index = nltk_file("corpora/wordnet/index.noun")
-    except DataError:
-        return WordNet.shipped()
-    return WordNet.from_folder(index.parent)
 
 
 def known_file(name: str) -> Path:

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import torch
 
 from ranmask.models.base import MaskedCopies
-from ranmask.models.encoding import Ids, NumberedWords, WordEncoder, numbered, ranges
+from ranmask.models.encoding import NumberedWords, WordEncoder
+from ranmask.models.flat import Ids, numbered, ranges
 from ranmask.models.gpu.packing import Packing, short, to_device
 from ranmask.models.tokenizing import Frame
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ranmask.models.encoding import Ids, numbered
+from ranmask.models.flat import Ids, numbered
 
 _COLUMNS = (16, 32, 64)  # of a group: the first that a row fits into
 

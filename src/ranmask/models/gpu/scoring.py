@@ -20,7 +20,8 @@ import torch
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch
-from ranmask.models.encoding import Ids, TokenRows, WordEncoder, ranges
+from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.flat import Ids, ranges
 from ranmask.models.gpu.forward import PackedEncoder, Start, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
 from ranmask.models.gpu.packing import Packing, cut, pack, to_device
