@@ -272,7 +272,7 @@ def interrupted(folder, monkeypatch, texts=PILE, options=LEVELS):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(protecting._Asking, "about_segments", stop)
+        patched.setattr(protecting.Asking, "about_segments", stop)
         protect(reader(), texts, folder, options=options)
 
 

@@ -16,21 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask import __version__
-from ranmask.certificates.votes import Scores
 from ranmask.data.pile import Pile, pile_of
 from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import model_config
 from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.results.files import write_file, write_json
-from ranmask.smoothing.protected import ProtectedClassifier, segments_of
-from ranmask.training.asking import Answers
+from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.training.asking import Asking
 from ranmask.training.protect_card import protect_card
 from ranmask.training.protect_options import ProtectOptions
 from ranmask.training.protect_work import Known, ProtectWork, parts_of
 from ranmask.training.protection import ANSWERS, FORMAT, RECORD, Protection, begin
 from ranmask.training.records import CARD, Report, check_one_process
 from ranmask.training.word_table import table_smoothing
-from ranmask.words import document, join
 
 LEAST_TEXTS = 100
 _LEAST_OF_A_CLASS, _LEAST_LABELLED = 10, 50
@@ -97,7 +95,7 @@ def protect(
     }
     other_texts = begin(folder, run)
     labelled = np.full(len(pile.texts), -1) if given is None else np.array(given)
-    asking = _Asking(reader, len(names), folder, tell)
+    asking = Asking(reader, len(names), folder / ANSWERS, tell)
     judged = labelled >= 0 if given is not None else np.ones(len(pile.texts), dtype=bool)
     said = asking.about_texts(pile.texts, other_texts, _segments_to_read(judged, asked))
     heard = np.flatnonzero(np.logical_not(np.isnan(said).any(axis=1)))
@@ -229,48 +227,3 @@ def _segments_to_read(judged: npt.NDArray[np.bool_], options: ProtectOptions) ->
     parts = parts_of(judged, options)
     each: int = 2**options.levels - 2
     return (len(parts.choosing) + len(parts.figures)) * each
-
-
-class _Asking:
-    """Asks a model; what it said before is in the folder."""
-
-    def __init__(self, reader: Reader, classes: int, folder: Path, report: Report) -> None:
-        self._reader, self._classes, self._report = reader, classes, report
-        self._path = folder / ANSWERS
-
-    def about_texts(self, texts: Sequence[str], other_texts: bool, segments: int) -> Scores:
-        """What the model says of each text; ``segments`` are to be read later."""
-        about = {"what": "texts", "other_texts": other_texts, "segments": segments}
-        return self._asked(texts, about, check=True)
-
-    def about_segments(self, texts: Sequence[str], levels: int) -> Scores:
-        """What it says of halves, quarters, ..., shape (texts, segments, classes).
-
-        NaN where there is no answer, and zeros for a segment without a word.
-        """
-        at: dict[str, int] = {}
-        places = []
-        for text in map(document, texts):
-            for level in range(1, levels):
-                for segment in segments_of(text, len(text.words), 2**level):
-                    shown = None if segment is None else join(segment.words)
-                    places.append(-1 if shown is None else at.setdefault(shown, len(at)))
-        said = self._asked(list(at), {"what": "segments"}, check=False)
-        rows = np.concatenate([said, np.zeros((1, self._classes))])[places]
-        return rows.reshape(len(texts), -1, self._classes)
-
-    def _asked(self, texts: Sequence[str], about: dict[str, Any], *, check: bool) -> Scores:
-        answers = Answers(self._reader, texts, self._classes, self._path)
-        about = {**about, "texts": len(texts)}
-        done = answers.known
-        self._report({"phase": "asking", **about, "done": done, "cost": answers.cost()})
-
-        def progress(more: int) -> None:
-            nonlocal done
-            done += more
-            self._report({"phase": "asked", **about, "done": done})
-
-        said = answers.asked(progress, check=check)
-        if answers.problems:
-            self._report({"phase": "unanswered", "problem": answers.problems[0]})
-        return said
