@@ -7,6 +7,7 @@ compared with the threshold, and what is proved (`certificates.detectors`) follo
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -76,7 +77,7 @@ class Detector(ABC):
 
     def with_threshold(self, threshold: float) -> Self:
         """This detector with another threshold."""
-        other = self._copy()
+        other = copy.copy(self)
         other.points = points_of(threshold, self.unit)
         return other
 
@@ -105,9 +106,6 @@ class Detector(ABC):
     @abstractmethod
     def description(self) -> dict[str, Any]:
         """What determines the results, as plain JSON values."""
-
-    @abstractmethod
-    def _copy(self) -> Self: ...
 
     @abstractmethod
     def _save_model(self, folder: Path) -> None: ...
@@ -220,11 +218,6 @@ class TableDetector(Detector):
         self, texts: Sequence[Document], words: Sequence[Ints], values: Ints
     ) -> list[Detection]:
         """``words``: of each text, which of the words that have ``values`` stand where."""
-
-    def _copy(self) -> Self:
-        return type(self)(
-            self.table, threshold=self.threshold, positive=self.positive, labels=self.labels
-        )
 
     def _save_model(self, folder: Path) -> None:
         self.table.save(folder)

@@ -230,9 +230,6 @@ class WindowDetector(Detector):
             recheck=self.recheck,
         )
 
-    def _copy(self) -> Self:
-        return self.with_reader(self.reader)
-
     def _saved(self) -> dict[str, Any]:
         return {"sizes": list(self.sizes), "tolerance": self.tolerance}
 
