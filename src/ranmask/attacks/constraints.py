@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ranmask.attacks.steps import Component, EncodeSentences, Steps
+from ranmask.attacks.steps import Component, EncodeSentences, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.errors import MissingDependencyError
 
@@ -31,9 +31,7 @@ class Constraint(Component):
         """Whether a text may be tried, judged by itself."""
         raise NotImplementedError
 
-    def allowed(
-        self, texts: Sequence[AttackedText], original: AttackedText
-    ) -> Steps[list[AttackedText]]:
+    def allowed(self, texts: Sequence[AttackedText], original: AttackedText) -> Texts:
         """The texts that may be tried, in their order."""
         return [text for text in texts if self.permits(text, original)]
         yield  # a generator that asks nothing
@@ -47,7 +45,6 @@ class SimilarWord(Constraint):
     least: float = 0.5
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Compares the new words with those of the original text."""
         for position in text.new_words:
             before, after = original.words[position].lower(), text.words[position].lower()
             similarity = self.neighbours.similarity(before, after)
@@ -71,7 +68,6 @@ class SamePartOfSpeech(Constraint):
     )
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Compares the tags of the old and the new word between the same neighbours."""
         for position in text.new_words:
             before = original.words[max(position - _BEFORE, 0) : position]
             after = original.words[position + 1 : position + 1 + _AFTER]
@@ -117,10 +113,7 @@ class SimilarSentence(Constraint):
     window: int | None = None
     skip_short: bool = False
 
-    def allowed(
-        self, texts: Sequence[AttackedText], original: AttackedText
-    ) -> Steps[list[AttackedText]]:
-        """Asks for the vectors of all windows at once."""
+    def allowed(self, texts: Sequence[AttackedText], original: AttackedText) -> Texts:
         if not texts:
             return []
         short = self.window if self.skip_short and self.window is not None else 0
@@ -161,7 +154,6 @@ class MostWords(Constraint):
     least: int = 0
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Counts the attackable words that differ from the original's."""
         most = max(math.ceil(len(original.words) * self.share), self.least)
         return text.words_changed(original) <= most
 
@@ -176,7 +168,6 @@ class EditDistance(Constraint):
         levenshtein()  # told before the first text
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Counts against the original text."""
         texts = (original.joined, text.joined)
         return bool(levenshtein().distance(*texts, score_cutoff=self.most) <= self.most)
 

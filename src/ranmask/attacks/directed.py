@@ -56,7 +56,6 @@ class Directed(Search):
     sure: bool = False
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """Measure, and walk."""
         found, around = clean, attempt.original
         candidates = yield from allowed_candidates(attempt, recipe)
         for _ in range(self.rounds if candidates else 0):
@@ -208,11 +207,9 @@ class Strongest(Search):
     fewest: bool = True
 
     def description(self) -> dict[str, Any]:
-        """All members."""
         return {**super().description(), "members": [one.description() for one in self.members]}
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """One after another."""
         best, budget = clean, attempt.budget
         certified = 0 if attempt.certificate is None else attempt.certificate.radius or 0
         for member in self.members:

@@ -22,7 +22,7 @@ from ranmask.attacks.replacements import (
 )
 from ranmask.attacks.resources.masked_lm import Gap
 from ranmask.attacks.search import ask, harm
-from ranmask.attacks.steps import Attempt, FillGaps, QueryResult, Steps
+from ranmask.attacks.steps import Attempt, FillGaps, QueryResult, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText, count_words
 
 if TYPE_CHECKING:
@@ -66,21 +66,15 @@ class WordEdits(Candidates):
     sorts: tuple[Sort, ...] = ("replace", "insert", "delete")
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """What may replace a word."""
         return (yield from self._worst(attempt, current, "replace"))
 
-    def edits(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
-        """At a word."""
+    def edits(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         old = current.words[position]
         words = yield from self._worst(attempt, current, "insert")
         made = [current.rewritten(position, f"{word} {old}") for word in words]
         return [*made, current.deleted(position)] if "delete" in self.sorts else made
 
-    def anywhere(
-        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
-    ) -> Steps[list[AttackedText]]:
+    def anywhere(self, attempt: Attempt, current: AttackedText, positions: Sequence[int]) -> Texts:
         """Around the text; of a pair, around its hypothesis."""
         last = len(current.words) - 1
         first = [part for part, _, _ in current.spans].index(current.spans[last][0])
@@ -106,10 +100,7 @@ class CharacterEdits(Candidates):
     character that nobody sees is put in front of it.  The blank before the next word is deleted.
     """
 
-    def edits(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
-        """Around one word."""
+    def edits(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         word = current.words[position]
         made = []
         for at, letter in enumerate(word):
@@ -133,7 +124,6 @@ class LookAlikes(Candidates):
     """The word with one of its characters replaced by one that looks the same."""
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """Each character in turn."""
         word = current.words[position]
         return [
             word[:at] + alike + word[at + 1 :]
@@ -147,7 +137,6 @@ class Invisible(Candidates):
     """The word with a character inside that nobody sees."""
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """Each place and each such character."""
         word = current.words[position]
         places = range(1, len(word))
         return [word[:at] + unseen + word[at:] for at in places for unseen in INVISIBLE]
@@ -163,7 +152,6 @@ class Bugs(Candidates):
     typist: Typist = attempt_typist
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """Those that leave one word."""
         word = current.words[position]
         return [
             mistyped(word, sort, self.typist(attempt, position, word, sort), inside=True)
@@ -171,9 +159,7 @@ class Bugs(Candidates):
             if len(word) >= least
         ]
 
-    def edits(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
+    def edits(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         """The blank, which makes two of one."""
         word = current.words[position]
         if len(word) < 3:
@@ -221,7 +207,6 @@ class MaskedWords(_Filled):
     """The likeliest words in place of the word."""
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """Asks about the text with the word masked."""
         masked = current.shown_as(position, self.model.mask_token).joined
         found = yield from self._at_mask([masked])
         return [word for word in found[0] if count_words(word, current.tokenization) == 1]
@@ -231,10 +216,7 @@ class MaskedWords(_Filled):
 class InsertedWords(_Filled):
     """The likeliest words in front of each word that was not changed, stop words too (CLARE)."""
 
-    def anywhere(
-        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
-    ) -> Steps[list[AttackedText]]:
-        """Asks about the text with a mask in front of each word."""
+    def anywhere(self, attempt: Attempt, current: AttackedText, positions: Sequence[int]) -> Texts:
         words = enumerate(current.words)
         places = [(place, old) for place, old in words if place not in current.modified]
         masked = [
@@ -259,10 +241,7 @@ class MergedWords(_Filled):
 
     tagger: Tagger | None = None
 
-    def anywhere(
-        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
-    ) -> Steps[list[AttackedText]]:
-        """Asks about the text with each two neighbours masked by one mask."""
+    def anywhere(self, attempt: Attempt, current: AttackedText, positions: Sequence[int]) -> Texts:
         if self.tagger is None:
             return []
         tags = self.tagger.tag(current.words)
@@ -296,7 +275,6 @@ class AnyEdits(Search):
     places: int = 12
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """Each step is one of the budget."""
         found = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
         for _ in range(attempt.budget or 0):

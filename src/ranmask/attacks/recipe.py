@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ranmask.attacks.constraints import Constraint, levenshtein
 from ranmask.attacks.replacements import Candidates
-from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
+from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.certificates.threats import Threat
 from ranmask.words import split
@@ -108,14 +108,12 @@ class AttackRecipe:
         changed = place in current.modified and not self.again
         return not frozen and not changed and current.words[place] not in self.stop_words
 
-    def candidate_texts(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
+    def candidate_texts(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         """Texts that differ at a word of the original text, all that the constraints allow."""
         made = yield from self._changed(attempt, current, position)
         return (yield from self.allowed(attempt, made))
 
-    def all_texts(self, attempt: Attempt, current: AttackedText) -> Steps[list[AttackedText]]:
+    def all_texts(self, attempt: Attempt, current: AttackedText) -> Texts:
         """Texts that are one change away, anywhere, all that the constraints allow."""
         made = []
         for position in self.positions(current):
@@ -123,9 +121,7 @@ class AttackRecipe:
         made += yield from self.candidates.anywhere(attempt, current, self.positions(current))
         return (yield from self.allowed(attempt, dict.fromkeys(made)))
 
-    def _changed(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
+    def _changed(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         place = current.places[position]
         if place is None or not self._free(current, place):
             return []
@@ -140,7 +136,7 @@ class AttackRecipe:
         usable_words = usable(words, current.words[position], self.tokenization)
         return current.with_each(position, usable_words)
 
-    def allowed(self, attempt: Attempt, texts: Iterable[AttackedText]) -> Steps[list[AttackedText]]:
+    def allowed(self, attempt: Attempt, texts: Iterable[AttackedText]) -> Texts:
         """The texts that may be tried, in alphabetical order, so that ties break so."""
         left = [
             text

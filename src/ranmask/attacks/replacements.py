@@ -21,6 +21,7 @@ from ranmask.attacks.steps import (
     ScoreWords,
     SeededRandom,
     Steps,
+    Texts,
 )
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 
@@ -45,16 +46,12 @@ class Candidates(Component):
         return self.named(attempt, current, position)
         yield  # a generator that asks nothing
 
-    def edits(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
+    def edits(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         """Texts that differ around ``position`` of the current text by more than one word."""
         return []
         yield  # a generator that asks nothing
 
-    def anywhere(
-        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
-    ) -> Steps[list[AttackedText]]:
+    def anywhere(self, attempt: Attempt, current: AttackedText, positions: Sequence[int]) -> Texts:
         """Texts that differ where the candidates themselves choose; ``positions`` may change."""
         return []
         yield  # a generator that asks nothing
@@ -67,32 +64,24 @@ class AnyOf(Candidates):
     several: tuple[Candidates, ...]
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """Each word once."""
         found = []
         for one in self.several:
             found += yield from one.words(attempt, current, position)
         return list(dict.fromkeys(found))
 
-    def edits(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> Steps[list[AttackedText]]:
-        """Each text once."""
+    def edits(self, attempt: Attempt, current: AttackedText, position: int) -> Texts:
         found = []
         for one in self.several:
             found += yield from one.edits(attempt, current, position)
         return list(dict.fromkeys(found))
 
-    def anywhere(
-        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
-    ) -> Steps[list[AttackedText]]:
-        """Of all."""
+    def anywhere(self, attempt: Attempt, current: AttackedText, positions: Sequence[int]) -> Texts:
         found = []
         for one in self.several:
             found += yield from one.anywhere(attempt, current, positions)
         return found
 
     def description(self) -> dict[str, Any]:
-        """Of each."""
         return {self.kind: [one.description() for one in self.several]}
 
 
@@ -108,7 +97,6 @@ class Synonyms(Candidates):
     in_case: bool = True
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """Of the word."""
         word = current.words[position]
         if not self.in_case:
             return list(self.neighbours.nearest(word, self.count))
@@ -129,7 +117,6 @@ class LikelyWords(Candidates):
     count: int
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """Asks the language model about the current text."""
         place = self.model.mask_place(current.shown_as(position, self.model.mask_token).joined)
         pieces = len(self.model.pieces(current.words[position]))
         if place is None or not pieces:
@@ -226,7 +213,6 @@ class AnyWord(Candidates):
     count: int = 200
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """The same words at every position."""
         known = len(self.vocabulary)
         places = attempt.random("vocabulary").sample(known, min(self.count, known))
         return [self.vocabulary[place] for place in places]
@@ -245,7 +231,6 @@ class OpposingWords(Candidates):
     few: int = 32
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
-        """Asks about the vocabulary, and about its best words joined."""
         if len(self.vocabulary) <= self.few:
             return list(self.vocabulary)
         best = yield from self._best(attempt, self.vocabulary)

@@ -47,7 +47,6 @@ class ByDeletion(ByLoss):
     """By deleting the word."""
 
     def hidden(self, text: AttackedText, position: int) -> AttackedText:
-        """The text without the word."""
         return text.without(position)
 
 
@@ -58,7 +57,6 @@ class ByUnknown(ByLoss):
     token: str = "[UNK]"  # noqa: S105  not a password
 
     def hidden(self, text: AttackedText, position: int) -> AttackedText:
-        """The text with the unknown word."""
         return text.shown_as(position, self.token)
 
 
@@ -77,7 +75,6 @@ class AtRandom(Ranking):
     """In a random order: what an attacker does who sees labels only."""
 
     def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
-        """An order of this attempt's own."""
         order = attempt.random("order").sample(len(positions), len(positions))
         return [positions[place] for place in order]
         yield  # a generator that asks nothing
@@ -92,7 +89,6 @@ class ByCertificate(Ranking):
     needs_certificate = True
 
     def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
-        """In the order of the text."""
         original, certificate = attempt.original, attempt.certificate
         critical = () if certificate is None else certificate.critical_words
         premise = len(split(original.parts[0])) if len(original.parts) > 1 else 0
@@ -127,7 +123,6 @@ class Greedy(Search):
     """
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """One pass over the words."""
         best = clean
         order = yield from self.order(attempt, recipe)
         for position in order:
@@ -221,7 +216,6 @@ class Together(Search):
     rounds: int = 2
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """Groups of neighbours in the ranking."""
         best = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
         groups = [order[start : start + self.group] for start in range(0, len(order), self.group)]
@@ -261,7 +255,6 @@ class LabelsOnly(Search):
     starts: int = 20
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """Replace all, then put back."""
         original = attempt.original
         choices: dict[int, list[str]] = {}
         for position in recipe.positions(original) if attempt.budget != 0 else ():
@@ -312,7 +305,6 @@ class AnyWords(Search):
     places: int = 24
 
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
-        """Find harmful words, then harmful places."""
         found = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
         if attempt.exhausted or not order or attempt.budget == 0:

@@ -24,6 +24,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator["Step", Any, T]
 """Yields steps, is sent their answers, returns a ``T``; hands over by ``yield from``."""
 
+Texts: TypeAlias = Steps[list[AttackedText]]
+"""Steps to texts that may be tried."""
+
 
 @dataclass(frozen=True)
 class QueryResult:

@@ -86,7 +86,6 @@ class HuggingFaceSentenceEncoder(Checkpoint):
         return found[np.array([distinct[sentence] for sentence in sentences], dtype=np.intp)]
 
     def description(self) -> dict[str, Any]:
-        """Which model it is, and how its states become a vector."""
         return {**super().description(), "pooling": "mean"}
 
 
