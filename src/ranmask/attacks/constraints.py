@@ -6,17 +6,15 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from ranmask.attacks.resources.neighbours import Neighbours
+from ranmask.attacks.resources.tagging import Tagger
 from ranmask.attacks.steps import Component, EncodeSentences, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.errors import MissingDependencyError
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.neighbours import Neighbours
-    from ranmask.attacks.resources.tagging import Tagger
 
 _BEFORE, _AFTER = 4, 3  # words around a word that the tagger reads
 _MOST_KNOWN = 1 << 12  # tags

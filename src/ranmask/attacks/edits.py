@@ -11,7 +11,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ranmask.attacks.recipe import AttackRecipe, Search
 from ranmask.attacks.replacements import (
@@ -20,14 +20,11 @@ from ranmask.attacks.replacements import (
     attempt_typist,
     mistyped,
 )
-from ranmask.attacks.resources.masked_lm import Gap
+from ranmask.attacks.resources.masked_lm import Gap, MaskedLM
+from ranmask.attacks.resources.tagging import Tagger
 from ranmask.attacks.search import ask, harm
 from ranmask.attacks.steps import Attempt, FillGaps, QueryResult, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText, count_words
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.tagging import Tagger
 
 INVISIBLE = ("\u200b", "\u200c", "\u200d")
 """Zero-width blank, non-joiner and joiner: no whitespace, so that a word stays one."""

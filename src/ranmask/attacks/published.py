@@ -5,7 +5,7 @@ Constraints whose resource is not given are None, and left out of the recipe.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ranmask.attacks import edits, search
 from ranmask.attacks.constraints import (
@@ -17,12 +17,10 @@ from ranmask.attacks.constraints import (
 )
 from ranmask.attacks.population import Genetic, Swarm
 from ranmask.attacks.replacements import AnyOf, Candidates, LikelyWords, Synonyms, TypingErrors
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.neighbours import Neighbours
-    from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
-    from ranmask.attacks.resources.tagging import Tagger
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.neighbours import Neighbours
+from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
+from ranmask.attacks.resources.tagging import Tagger
 
 LIKELY_WORDS = {"ranmask-2021": 48, "textattack-0.3.11": 8}
 """BERT-Attack's candidates, by preset."""

@@ -9,18 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ranmask.attacks.constraints import Constraint, levenshtein
 from ranmask.attacks.replacements import Candidates
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
 from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps, Texts
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.certificates.threats import Threat
 from ranmask.words import split
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
 
 Budget: TypeAlias = int | Literal["radius", "radius+1"] | None
 """Most changes, in the recipe's unit: a number, the text's certified radius, one more, or any."""

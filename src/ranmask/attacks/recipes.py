@@ -34,22 +34,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from ranmask.attacks import edits, published, search
 from ranmask.attacks.directed import Directed
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.replacements import Candidates, OpposingWords
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.neighbours import Neighbours
+from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
+from ranmask.attacks.resources.tagging import Tagger
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary, load_stop_words
 from ranmask.attacks.tokenization import Tokenization
 from ranmask.certificates.threats import Threat
 from ranmask.errors import OptionError
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.neighbours import Neighbours
-    from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
-    from ranmask.attacks.resources.tagging import Tagger
 
 Preset: TypeAlias = Literal["ranmask-2021", "textattack-0.3.11"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)

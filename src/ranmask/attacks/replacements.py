@@ -10,10 +10,12 @@ import itertools
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.neighbours import Neighbours
 from ranmask.attacks.steps import (
     Attempt,
     Component,
@@ -24,10 +26,6 @@ from ranmask.attacks.steps import (
     Texts,
 )
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.neighbours import Neighbours
 
 _MOST_PREFIXES = 20_000
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from ranmask.attacks.resources.masked_lm import Gap
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.results import Certificate
-
-if TYPE_CHECKING:
-    from ranmask.attacks.resources.masked_lm import Gap
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,8 @@ from ranmask.certificates.families import KeptSets
 from ranmask.certificates.votes import Outputs as Outputs
 from ranmask.certificates.votes import Scores as Scores
 from ranmask.errors import ClassifierError, OptionError, blaming
+from ranmask.models.known_words import KnownWords
 from ranmask.words import Document, Hiding
-
-if TYPE_CHECKING:
-    from ranmask.models.known_words import KnownWords
 
 _MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
 _NOTHING = ("[MASK]",)  # what is shown of a text all of whose words are deleted

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, blaming
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores, score_full_texts
 from ranmask.models.model_config import CASCADE_PARTS
 from ranmask.options import CascadeOptions
@@ -111,8 +112,6 @@ class Cascade:
 
     def save_pretrained(self, folder: str) -> None:
         """Save the three parts and the threshold; `store.load_classifier` loads them."""
-        from ranmask.models import model_config, pretrained
-
         place = Path(folder)
         whole = {"mask_rate": 0.0, "ensemble": "score"}
         pretrained.save(self.plain, str(place / PLAIN), options=whole, labels=self.labels)

@@ -13,7 +13,7 @@ from ranmask.certificates.deletion import Stream, deletion_radius, kept_words
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.kept import DeletionRates
 from ranmask.errors import ModelError, OptionError
-from ranmask.models import model_config
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import DeletedCopies, Scores
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, ModelOptions, SmoothingOptions
@@ -86,8 +86,6 @@ class DeletionSmoothedClassifier(DrawnClassifier[DeletionOptions, DeletedCopies]
         What is given overrides what was saved.  Of models that were not to be smoothed so, only
         ``mask_rate`` is taken.
         """
-        from ranmask.models import pretrained
-
         known = pretrained.saved_config(folder_or_id, revision)
         others = (model_config.ENCODER, model_config.WORDS, model_config.BLEND)
         if known.kind not in (model_config.DELETION, *others):

@@ -15,6 +15,7 @@ from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import OptionError
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
@@ -152,8 +153,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         from safetensors only and no code that comes with a model is run.  ``options`` are those
         of `SmoothedClassifier`.
         """
-        from ranmask.models import model_config, pretrained
-
         folder_or_id, revision = pretrained.local_folder(str(folder_or_id), revision)
         known = pretrained.saved_config(folder_or_id, revision)
         check_masked(known.kind, folder_or_id)

@@ -15,7 +15,7 @@ from typing import Any
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.safer import synonym_radius
 from ranmask.errors import ModelError, OptionError
-from ranmask.models import model_config
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import DrawnCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
@@ -99,8 +99,6 @@ class SynonymSmoothedClassifier(DrawnClassifier[SynonymOptions, DrawnCopies]):
 
         Options that belong to masks are refused by name.
         """
-        from ranmask.models import pretrained
-
         known_options = {"labels", "tolerance", "recheck"} | {
             field.name for field in fields(SynonymOptions)
         }

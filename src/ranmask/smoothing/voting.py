@@ -18,7 +18,7 @@ from ranmask.certificates.assumed import assumptions
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.models import model_config
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import (
     BaseClassifier,
     DeletedCopies,
@@ -141,8 +141,6 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
 
     def save_pretrained(self, folder: str) -> None:
         """Save the model and how it is smoothed; `from_pretrained` loads them again."""
-        from ranmask.models import pretrained
-
         options = {**self.options.to_dict(), "tolerance": self.given_tolerance}
         pretrained.save(self.base, folder, options=options, labels=self.labels, kind=self._KIND)
 
@@ -351,8 +349,6 @@ class DrawnClassifier(VotingClassifier[_DrawnOptions, _Drawn]):
 
 def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> BaseClassifier:
     """A saved model; how it hides words is taken out of its ``options``."""
-    from ranmask.models import pretrained
-
     hide, mask_token = options.pop("hide", None), options.pop("mask_token", None)
     return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ranmask.data import Corpus
 from ranmask.runs.flag_counts import counted
 from ranmask.smoothing.detectors import (
     Detector,
@@ -26,9 +26,6 @@ from ranmask.training.records import (
     description,
     single_texts,
 )
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 
 def train_detector(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ranmask.certificates.kept import FamilyChoice
+from ranmask.data import Corpus
 from ranmask.errors import (
     ClassifierError,
     DataError,
@@ -52,9 +53,6 @@ try:
     from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 _Measured = TypeVar("_Measured")
 

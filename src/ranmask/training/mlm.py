@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ranmask.data import Corpus
 from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
 from ranmask.models.base import whole_copy
 from ranmask.models.batching import batches
@@ -38,9 +39,6 @@ try:
     from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 _KIND = "AutoModelForMaskedLM"
 _PHASE = "mlm"

@@ -17,10 +17,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from ranmask.data import Corpus
 from ranmask.errors import OptionError
 from ranmask.models.normalising import installed
 from ranmask.models.word_table import WordTable
@@ -36,9 +37,6 @@ from ranmask.training.records import (
 )
 from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import finish, train_word_table
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 Trained: TypeAlias = Callable[[int, int], None]
 """Called after every part: parts done, parts in all."""

@@ -13,15 +13,13 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ranmask import __version__
+from ranmask.data import Corpus
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results.files import DRAFT, read_json, write_file, write_json, writing
 from ranmask.training.card import model_card
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints", "README.md"
 COMPLETE = "complete"

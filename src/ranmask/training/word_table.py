@@ -23,12 +23,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.attacks.resources.neighbours import load_synonyms
+from ranmask.data import Corpus
 from ranmask.errors import DataError, OptionError
 from ranmask.models.known_words import KnownWords
 from ranmask.models.normalising import LETTERS, Normaliser, installed
@@ -55,9 +56,6 @@ from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
 from ranmask.training.table_options import WordTableOptions
 from ranmask.training.table_texts import TableTexts, check_single, vocabulary
-
-if TYPE_CHECKING:
-    from ranmask.data import Corpus
 
 _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
