@@ -150,6 +150,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}? " if near else ""
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """A text for a message: its beginning, where it is long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def folders_cut(text: str) -> str:
     """A command or a message, with the last part only of every absolute path in it.
 

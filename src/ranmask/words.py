@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, TypeAlias, cast
 
-from ranmask.errors import TextError
+from ranmask.errors import TextError, shortened
 
 Text: TypeAlias = str | tuple[str, str]
 """One text, or a pair of premise and hypothesis."""
@@ -52,7 +52,9 @@ class Document:
         """This text with another word at a position."""
         _check_unicode(word, "word", None)
         if split(word) != (word,):
-            raise TextError(f"expected one word without blanks around it, not {_shown(word)}")
+            raise TextError(
+                f"expected one word without blanks around it, not {shortened(repr(word))}"
+            )
         words = (*self.words[:position], word, *self.words[position + 1 :])
         return Document(words, self.premise)
 
@@ -84,14 +86,14 @@ def document(text: object, index: int | None = None) -> Document:
         if not isinstance(part, str):
             raise TextError(
                 "expected a string, or a pair of strings (premise, hypothesis), not "
-                f"{_shown(text)}",
+                f"{shortened(repr(text))}",
                 index,
             )
         _check_unicode(part, name, index)
     *premise, read = cast("tuple[str, ...]", parts)
     words = split(read)
     if not words:
-        raise TextError(f"the {names[-1]} has no words: {_shown(read)}", index)
+        raise TextError(f"the {names[-1]} has no words: {shortened(repr(read))}", index)
     return Document(words, *premise)
 
 
@@ -114,7 +116,9 @@ def documents(texts: Iterable[Text | Document]) -> list[Document]:
 def listed(texts: Iterable[Any]) -> list[Any]:
     """Texts in a list: any iterable, or a DataFrame whose only column, or ``text``, holds them."""
     if isinstance(texts, str):
-        raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
+        raise TextError(
+            f"expected a list of texts, not one string; write [{shortened(repr(texts))}]"
+        )
     table: Any = texts
     if not hasattr(table, "columns"):
         return list(texts)
@@ -137,8 +141,3 @@ def _check_unicode(text: str, name: str, index: int | None) -> None:
             "valid Unicode: decode it again with the right encoding",
             index,
         ) from None
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

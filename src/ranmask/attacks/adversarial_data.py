@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.data import Corpus, joined, permutation
-from ranmask.errors import DataError
+from ranmask.errors import DataError, shortened
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 from ranmask.smoothing.cascade import DETECTOR_LABELS
@@ -114,8 +114,7 @@ def _check_rows(
         text = outcome.text
         if text is None or outcome.status == "error":
             continue
-        shown = repr(text)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        shown = shortened(repr(text))
         if text in held_out:
             raise DataError(
                 f"an attacked text is held out, in {without.name} {without.split}: {shown}. "

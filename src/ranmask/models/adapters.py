@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ranmask.certificates.votes import Outputs, Scores
-from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.errors import ClassifierError, ModelError, OptionError, shortened
 from ranmask.models.answers import Classes, score_table
 from ranmask.models.cached import CachedModel, Memory
 
@@ -225,8 +225,7 @@ def _of_pipeline(model: Any, labels: Sequence[str] | None) -> TextFunction:
 def _told(error: BaseException) -> str:
     """What was raised, in one line."""
     try:
-        told = " ".join(str(error).split())
-        return f"{type(error).__name__}: {told if len(told) <= 300 else told[:297] + '...'}"
+        return f"{type(error).__name__}: {shortened(' '.join(str(error).split()), 300)}"
     except Exception:  # one that cannot say what it is
         return type(error).__name__
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.errors import ClassifierError, OptionError, shortened
 from ranmask.models.adapters import (
     TextFunction,
     as_text_function,
@@ -146,9 +146,7 @@ class FunctionClassifier(BaseClassifier):
             texts = {place for place, _ in blamed}
             index = texts.pop() if len(texts) == 1 else None
             if len(blamed) == 1:
-                shown = repr(blamed[0][1])
-                shown = shown if len(shown) <= 80 else shown[:77] + "..."
-                told = f"{reason.reason}, for the copy {shown}"
+                told = f"{reason.reason}, for the copy {shortened(repr(blamed[0][1]), 80)}"
             else:
                 told = (
                     f"{reason.reason}: a list of {len(blamed)} copies fails, each half of it does "

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.errors import ClassifierError, OptionError, blaming
+from ranmask.errors import ClassifierError, OptionError, blaming, shortened
 from ranmask.models.base import (
     BaseClassifier,
     DeletedCopies,
@@ -104,8 +104,7 @@ class Recheck:
             whose = "a copy of an earlier text"  # may be somebody else's: it is not quoted
             if text is not None:
                 shown = " ".join(copy.document.words[place] for place in copy.kept[0].tolist())
-                shown = shown if len(shown) <= 60 else shown[:57] + "..."
-                whose = f"the copy that shows {shown!r}"
+                whose = f"the copy that shows {shortened(shown)!r}"
             raise ClassifierError(
                 f"the base classifier said {before.tolist()} of {whose}, and {after.tolist()} when "
                 "it was asked again in another batch: it must be deterministic and judge each text "

@@ -32,11 +32,7 @@ class DeletionSmoothedClassifier(DrawnClassifier[DeletionOptions, DeletedCopies]
     what is not; where nothing is left, the one word ``[MASK]``.
 
     Args:
-        base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
-        labels: Names of the classes; the model's own by default, else their numbers.
-        tolerance: How far the difference of two outputs for one copy may move between
-            computations.  Default: 0 for functions, measured for models.
-        recheck: How many copies are scored a second time, as in `SmoothedClassifier`.
+        base, labels, tolerance, recheck: As for `SmoothedClassifier`.
         options: The fields of `DeletionOptions`, by name: ``mask_rate`` (the chance that a word is
             deleted; with ``keep``, more in long texts, see `DeletionOptions`), ``masks``,
             ``selection_masks``, ``alpha``, ``seed``, ...

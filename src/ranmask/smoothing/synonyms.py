@@ -45,13 +45,8 @@ class SynonymSmoothedClassifier(DrawnClassifier[SynonymOptions, DrawnCopies]):
     3. `save_pretrained` keeps the model together with its synonyms.
 
     Args:
-        base: A function ``list of texts -> scores (texts, classes)``, a scikit-learn or Hugging
-            Face pipeline, or a `BaseClassifier`; docs/models.md lists what may be returned.
+        base, labels, tolerance, recheck: As for `SmoothedClassifier`.
         synonyms: Which words may take a word's place.
-        labels: Names of the classes; the model's own by default, else their numbers.
-        tolerance: How far the difference of two outputs for one copy may move between
-            computations.  Default: 0 for functions, measured for models.
-        recheck: How many copies are scored a second time, as in `SmoothedClassifier`.
         options: The fields of `SynonymOptions`, by name: ``masks``, ``ensemble``, ``seed``, ...
 
     >>> def classify(texts):

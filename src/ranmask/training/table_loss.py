@@ -168,13 +168,8 @@ def certified_loss(
 ) -> tuple[Floats, Floats]:
     """The share of the numbers of changed words at which a text is not proved, and its gradient.
 
-    A text is proved where the rival with the least left has something left.  A step at 0 has no
-    gradient: a sigmoid of width ``temperature``, in words, stands in for it.  Unlike a hinge it
-    gives up on texts that are far out of reach, as a count of proved texts does.
-
-    It may also give up on a whole class: always to say the same is proved at any number of words
-    wherever it is right.  ``accuracy_weight`` puts, in the place of the step at 0 words, so many
-    times a logistic loss, which grows with every lost text and forbids that.
+    A text is proved where the rival with the least left has something left.  That is
+    `losses.certified_loss`, which says what ``temperature`` and ``accuracy_weight`` are for.
 
     Returns:
         (texts,) and, by what was left, (D + 1, rivals, texts).
