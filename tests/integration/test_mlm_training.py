@@ -27,7 +27,7 @@ from ranmask.training.mlm import (
     hidden_loss,
     train_mlm,
 )
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import documents
 

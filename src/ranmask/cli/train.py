@@ -17,8 +17,7 @@ from ranmask.options import DEVICE, LABELS
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.detector_options import DetectorTraining
-from ranmask.training.mlm_options import MlmOptions
-from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
+from ranmask.training.options import WHOLE_TEXTS, MlmOptions, TrainingOptions
 from ranmask.training.shared_options import MASKS, VOTES
 from ranmask.training.table_options import WordTableOptions
 

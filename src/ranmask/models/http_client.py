@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, TypeVar
@@ -74,6 +75,7 @@ class Pace:
             self._next = max(self._next, self.clock.now() + seconds)
 
 
+@dataclass(eq=False, repr=False)
 class Client:
     """Posts JSON to one address.  The key is shown to nobody else, and in no message.
 
@@ -81,24 +83,20 @@ class Client:
     `NoAnswerError` at once.
     """
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None,
-        pace: Pace,
-        opener: OpenerDirector,
-        *,
-        timeout: float,
-        retries: int,
-        patience: int,
-    ) -> None:
-        self._url, self._key, self._pace = url, key, pace
-        self._shown = url.partition("?")[0]
-        self._timeout, self._retries, self._patience = timeout, retries, patience
+    url: str
+    key: str | None
+    pace: Pace
+    opener: OpenerDirector
+    _: KW_ONLY
+    timeout: float
+    retries: int
+    patience: int
+
+    def __post_init__(self) -> None:
+        self._shown = self.url.partition("?")[0]
         self._headers = {"Content-Type": "application/json", "User-Agent": "ranmask"}
-        if key is not None:
-            self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = opener
+        if self.key is not None:
+            self._headers["Authorization"] = f"Bearer {self.key}"
         self._in_vain, self._answered = 0, False
         self._mutex = threading.Lock()
 
@@ -107,20 +105,20 @@ class Client:
         data = json.dumps(content).encode()
         attempt = 0
         while True:
-            if self._in_vain >= self._patience:
+            if self._in_vain >= self.patience:
                 raise NoAnswerError(f"not asked, after {self._in_vain} requests without an answer")
-            self._pace.wait(stop)
+            self.pace.wait(stop)
             if stop.is_set():
                 raise NoAnswerError("the run was stopped")
             try:
                 found = self._once(data)
             except NoAnswerError as problem:
-                if not problem.again or problem.wait > _LONGEST_WAIT or attempt >= self._retries:
+                if not problem.again or problem.wait > _LONGEST_WAIT or attempt >= self.retries:
                     self._count(answered=False, fault=problem.again)
                     raise
-                self._pace.hold(problem.wait)
+                self.pace.hold(problem.wait)
                 backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT)
-                self._pace.clock.sleep(backoff * random.uniform(0.5, 1), stop)  # noqa: S311
+                self.pace.clock.sleep(backoff * random.uniform(0.5, 1), stop)  # noqa: S311
                 attempt += 1
             else:
                 self._count(answered=True)
@@ -133,9 +131,9 @@ class Client:
             self._in_vain = 0 if answered else self._in_vain + (fault or not self._answered)
 
     def _once(self, data: bytes) -> Any:
-        request = Request(self._url, data, self._headers)  # noqa: S310 (http or https: checked)
+        request = Request(self.url, data, self._headers)  # noqa: S310 (http or https: checked)
         try:
-            with self._opener.open(request, timeout=self._timeout) as response:
+            with self.opener.open(request, timeout=self.timeout) as response:
                 body = self._body(response)
         except HTTPError as error:
             with error:
@@ -148,9 +146,9 @@ class Client:
             raise NoAnswerError(f"the request failed: {told}", again=True) from None
         try:
             said = json.loads(body)
-            if self._key is not None:  # however it was written there
+            if self.key is not None:  # however it was written there
                 plain = json.dumps(said, ensure_ascii=False)
-                said = json.loads(plain.replace(json.dumps(self._key)[1:-1], "[the key]"))
+                said = json.loads(plain.replace(json.dumps(self.key)[1:-1], "[the key]"))
             return said
         except (ValueError, RecursionError) as error:
             raise NoAnswerError(f"it answered with no JSON: {error}", fewer=True) from None
@@ -201,7 +199,7 @@ class Client:
 
     def _told(self, said: str) -> str:
         """What a server says, cut short and without the key."""
-        said = said if self._key is None else said.replace(self._key, "[the key]")
+        said = said if self.key is None else said.replace(self.key, "[the key]")
         return " ".join(said.split())[:_MOST_SAID]
 
 

@@ -24,7 +24,7 @@ from ranmask.models.encoding import WordEncoder
 from ranmask.models.tokenizing import RowFormat
 from ranmask.results.files import writing
 from ranmask.training.masking import TokenMasking, Turn
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import Report, RunFolder, check_one_process, check_rows, description
 from ranmask.words import Document, documents
 

@@ -23,8 +23,7 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 from ranmask.errors import OptionError
 from ranmask.training import processes
 from ranmask.training.masking import Turn, Turns
-from ranmask.training.mlm_options import MlmOptions
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import MlmOptions, TrainingOptions
 from ranmask.training.records import COMPLETE, RunFolder
 
 _GPU_WORKERS = 4  # at most; fewer where processes share the cores (OMP_NUM_THREADS)

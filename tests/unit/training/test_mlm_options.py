@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from ranmask.errors import OptionError
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 
 NAN, INFINITE = float("nan"), float("inf")
 WHOLE_FROM_1 = [0, -1, 1.5, "2", True, None]
