@@ -285,8 +285,7 @@ class WordNet(Neighbours):
             for number, words in enumerate(values["synsets"]):
                 for word in words:
                     senses.setdefault(word.lower(), [number])
-            synsets = dict(enumerate(values["synsets"]))
-            found[kind] = Meanings(synsets, senses, values["irregular"])
+            found[kind] = Meanings(dict(enumerate(values["synsets"])), senses, values["irregular"])
         return cls(found, [WORDNET_FILE])
 
     def _nearest(self, word: str, count: int) -> tuple[str, ...]:
