@@ -107,10 +107,12 @@ def _named(words: Sequence[str], names: Sequence[str]) -> Sequence[str]:
     return words[:1] if words and words[0] in names else names
 
 
-def _with_standard_input(words: Sequence[str]) -> list[str]:
-    """A ``-`` that is no option's value is ``--input -``."""
+def _own_words(words: Sequence[str]) -> list[str]:
+    """What a command is given: no flag that is everywhere; a ``-`` alone is ``--input -``."""
     found: list[str] = []
     for word in words:
+        if word in (*_QUIET, *_VERBOSE):
+            continue
         own = word == "-" and (not found or found[-1] not in ("--input", "--output"))
         found += ["--input", word] if own else [word]
     return found
@@ -131,7 +133,6 @@ def run_command(words: Sequence[str]) -> int:
     one line on standard error; ``--verbose`` shows where it comes from before.
     """
     quiet, verbose = (any(flag in words for flag in flags) for flags in (_QUIET, _VERBOSE))
-    words = [word for word in words if word not in (*_QUIET, *_VERBOSE)]
     if quiet and verbose:
         print("error: --quiet and --verbose: leave one of them out", file=sys.stderr)
         return WRONG_USAGE
@@ -139,7 +140,7 @@ def run_command(words: Sequence[str]) -> int:
         untie_libraries()
     tame_libraries()
     with quietly(quiet):
-        return _run(_with_standard_input(words), verbose)
+        return _run(_own_words(words), verbose)
 
 
 def _run(words: Sequence[str], verbose: bool) -> int:
@@ -177,11 +178,14 @@ def _run(words: Sequence[str], verbose: bool) -> int:
 
 def check_command(words: Sequence[str]) -> None:
     """Raise where an option of a command is unknown or has a wrong value; nothing is run."""
+    words = _own_words(words)
     try:
-        command, given, _ = command_line(words).parse_args(list(words))
+        command, given, _ = command_line(words).parse_args(words)
     except CycloptsError as error:
         raise OptionError(_told(error)) from error
-    command.read(*given.args, **given.kwargs)  # type: ignore[attr-defined]
+    if not hasattr(command, "read"):
+        raise OptionError("it would print a help or a version and do nothing: leave out that flag")
+    command.read(*given.args, **given.kwargs)
 
 
 def _is_full_gpu(error: Exception) -> bool:

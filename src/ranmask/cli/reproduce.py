@@ -199,14 +199,23 @@ def _say_cost(left: Sequence[Planned]) -> None:
 
 
 def _check_commands(left: Sequence[Planned]) -> None:
-    """Refuse, before a step begins, options that its command refuses: a setting may be wrong."""
+    """Refuse, before a step begins, options that its command refuses: a setting may be wrong.
+
+    They are checked one by one, so a command is passed over where others have all of its own.
+    """
     from ranmask.cli.main import check_command
 
+    seen: set[tuple[str, str, str]] = set()
     for planned in left:
+        command, *options = planned.step.words  # without places: those differ everywhere
+        pairs = {(command, *pair) for pair in itertools.pairwise([*options, ""])}
+        if pairs <= seen:
+            continue
         try:
             check_command(planned.words)
         except OptionError as error:
             raise OptionError(f"the step {planned.title} cannot be run: {error}") from error
+        seen |= pairs
 
 
 def _check_data(left: Sequence[Planned]) -> None:
@@ -217,16 +226,22 @@ def _check_data(left: Sequence[Planned]) -> None:
     from ranmask.data.known import KNOWN
     from ranmask.data.origins import data_places
 
-    given = [pair for step in left for pair in itertools.pairwise(step.words)]
-    names = dict.fromkeys(name for flag, name in given if flag == "--data" and name in KNOWN)
-    missing = {}
+    read: dict[tuple[str, str], None] = {}  # splits of corpora, each once
+    tables: dict[str, None] = {}
+    for step in left:
+        given = dict(itertools.pairwise(step.words))
+        if (name := given.get("--data")) in KNOWN:
+            training = step.step.measures == "training"
+            splits = ("train", "validation") if training else (given.get("--split", "test"),)
+            read |= dict.fromkeys((name, split) for split in splits)
+        if (name := given.get("--neighbours")) in TABLES:
+            tables[name] = None
     try:
-        for found in lacking(names):
-            folder = KNOWN[found.name].folder or found.name
-            missing[found.name] = [f"{folder}/{file}" for file in found.missing]
+        missing = lacking(read)
     except DataError as error:  # RANMASK_DATA is no folder
-        raise DataError(f"the steps read {', '.join(names)}: {error}") from error
-    for name in (name for flag, name in given if flag == "--neighbours" and name in TABLES):
+        names = ", ".join(dict.fromkeys(name for name, _ in read))
+        raise DataError(f"the steps read {names}: {error}") from error
+    for name in tables:
         try:
             known_file(name)
         except DataError:
@@ -236,7 +251,8 @@ def _check_data(left: Sequence[Planned]) -> None:
         looked = " and ".join(map(str, data_places()))
         raise DataError(
             f"data that the steps read is not here: {listed}. Looked in {looked}: put it there, or "
-            "set RANMASK_DATA to the folder that holds it; `ranmask data list` says how to get it"
+            "set RANMASK_DATA to the folder that holds it. Where to get it: `ranmask data list` "
+            "for corpora, docs/attacks.md for synonyms"
         )
 
 

@@ -58,18 +58,19 @@ def holding(name: str) -> Holding:
     return Holding(name, place, tuple(absent))
 
 
-def lacking(names: Iterable[str]) -> list[Holding]:
-    """The known corpora among ``names`` that cannot be read as they are.
+def lacking(parts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Of splits of known corpora, as ``("sst2", "test")``: the files that are not here, by corpus.
 
-    Their folder lacks files; or they are nowhere, and no hub can be asked for them.
+    A corpus that is nowhere, and that a hub can be asked for, lacks none.
     """
     on_hub = find_spec("datasets") is not None
-    found = [holding(name) for name in dict.fromkeys(names) if name in KNOWN]
-    return [
-        one
-        for one in found
-        if (one.missing if one.place is not None else not (on_hub and KNOWN[one.name].hub))
-    ]
+    found: dict[str, list[str]] = {}
+    for name, split in parts:
+        files, held = KNOWN[name].files, holding(name)
+        file = files.get(split, files["train"])  # which a split without a file is carved from
+        if file in held.missing and not (held.place is None and on_hub and KNOWN[name].hub):
+            found.setdefault(name, []).append(f"{KNOWN[name].folder or name}/{file}")
+    return {name: list(dict.fromkeys(files)) for name, files in found.items()}
 
 
 def download(name: str, folder: Path | None = None) -> Path:

@@ -17,6 +17,7 @@ import pytest
 
 from ranmask.cli import reproduce as cli_reproduce
 from ranmask.cli import reproduce_printing
+from ranmask.cli.main import check_command
 from ranmask.cli.reproduce_printing import ReproductionDisplay
 from ranmask.data import inventory
 from ranmask.errors import DataError, OptionError, OutputError
@@ -634,8 +635,8 @@ def test_missing_data_is_told_once_before_anything_runs(runs, no_data, capsys):
         "sst2 (sst2/train.parquet, sst2/dev.parquet, sst2/test.parquet); "
         "agnews (agnews/train_subset.parquet); "
         "dne (synonyms/dne_counterfitted_euc_top8_d0.7.json.gz). "
-        f"Looked in {no_data}: put it there, or set RANMASK_DATA to the folder that holds it; "
-        "`ranmask data list` says how to get it"
+        f"Looked in {no_data}: put it there, or set RANMASK_DATA to the folder that holds it. "
+        "Where to get it: `ranmask data list` for corpora, docs/attacks.md for synonyms"
     )
     assert not runs.exists() and capsys.readouterr().err == ""
 
@@ -653,9 +654,28 @@ def test_data_that_the_hub_may_have_is_left_to_the_steps(runs, no_data, monkeypa
     with mock.patch("ranmask.paper.reproduction.running.reproduce", return_value={}) as run:
         command(["sst2-certified"], runs=runs)
     assert run.called
-    assert [one.name for one in inventory.lacking(["sst2", "enron_spam", "x.csv"])] == [
-        "enron_spam"  # on no hub
-    ]
+    assert inventory.lacking([("sst2", "test"), ("enron_spam", "test")]) == {
+        "enron_spam": ["enron_spam/test.parquet"]  # on no hub
+    }
+    (no_data / "sst2").mkdir()  # no hub is asked for what a folder lacks
+    assert inventory.lacking([("sst2", "test")]) == {"sst2": ["sst2/test.parquet"]}
+
+
+def test_only_the_splits_that_steps_read_must_be_here(recipe, path, runs, no_data):
+    """Trained models can be measured where the texts that they learned from are not."""
+    (no_data / "agnews").mkdir()
+    (no_data / "agnews" / "test.parquet").write_bytes(b"")
+    recipes = {
+        "trains": recipe("trains", {"model": ("train", "fine --data agnews")}),
+        "certifies": recipe("certifies", {"votes": ("certify", "fine --data agnews")}),
+        "tunes": recipe("tunes", {"votes": ("certify", "fine --data agnews --split validation")}),
+    }
+    command([path(recipes["certifies"])], runs=runs)
+    for name in ("trains", "tunes"):  # of agnews, validation is carved from train
+        with pytest.raises(DataError, match=r"agnews \(agnews/train_subset.parquet\)\. Looked"):
+            command([path(recipes[name])], runs=runs)
+    (no_data / "agnews" / "test.parquet").rename(no_data / "agnews" / "train_subset.parquet")
+    command([path(recipes["trains"])], runs=runs)
 
 
 def test_what_is_done_costs_nothing(recipe, path, runs, capsys):
@@ -712,6 +732,27 @@ def test_a_setting_that_a_command_refuses_is_told_before_anything_runs(
     assert not runs.exists()
 
 
+def test_commands_are_checked_as_they_are_run():
+    for given in (["-q"], ["--verbose"], ["-"], ["--input", "-", "--quiet"]):
+        check_command(["certify", *given])
+    for flag in ("--help", "--version"):
+        with pytest.raises(OptionError, match="would print a help or a version and do nothing"):
+            check_command(["certify", flag])
+
+
+def test_commands_of_the_same_options_are_checked_once(runs):
+    """Reading a command line takes a while, and many seeds have many of them."""
+
+    def checked(**given):
+        with mock.patch("ranmask.cli.main.check_command") as check:
+            cli_reproduce.reproduce("sst2-certified", runs=runs, dry_run=True, **given)
+        return [call.args[0] for call in check.call_args_list]
+
+    alone = checked()
+    assert {word for words in alone for word in words if "--" in word} >= {"--mask-rate", "--rows"}
+    assert len(checked(seeds=10)) == len(alone) + 9 * 2  # train and certify, for each new seed
+
+
 def test_a_setting_that_changes_nothing_is_told(recipe, path, runs, capsys):
     good = path(recipe("good", GOOD))
     command([good], runs=runs, settings=["together=3", "hide=mask", "texts=4"], dry_run=True)
@@ -720,7 +761,9 @@ def test_a_setting_that_changes_nothing_is_told(recipe, path, runs, capsys):
     rates = load_recipe("sst2-certified").written["trained_rates"]  # no part of a variant's name
     given = [f"trained_rates={[0.1, *rates]}"]
     command(["sst2-certified"], runs=runs, settings=given, dry_run=True)
-    assert "changes nothing" not in capsys.readouterr().err
+    command(["sst2-certified"], runs=runs, settings=["rates=[]"], dry_run=True)  # no such steps
+    told = capsys.readouterr()
+    assert "changes nothing" not in told.err and "# sst2-certified-rates" in told.out
 
 
 def test_the_list_names_every_recipe(capsys):

@@ -148,7 +148,8 @@ def load_recipe(
     settings = {**own, **(overrides or {})}
     template = Template(settings, path)
     found, used_by = _steps(read.steps, settings, path)
-    used = set().union(*used_by.values())
+    each = {setting for step in read.steps for setting in step.each.values()}  # of an empty one too
+    used = each.union(*used_by.values())
     variant = without_folders(_changed(Template(own, path), template, used))
     steps = tuple(
         replace(step, uses=tuple(key for key in variant if key in used_by[step.name]))
