@@ -47,9 +47,9 @@ def say_unread_label(source: RowSource, output: Path | None) -> None:
     """After a run without labels: which column may hold them."""
     if (name := source.unread_label) is not None:
         say(
-            f"the column {visible(name)!r} was not read: if it holds true labels, give "
-            f"--label-column {visible(name)}{' and another --output' * (output is not None)} to "
-            "have results compared with them"
+            f"the column {name!r} was not read: if it holds true labels, give --label-column "
+            f"{name}{' and another --output' * (output is not None)} to have results compared with "
+            "them"
         )
 
 

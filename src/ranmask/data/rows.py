@@ -7,6 +7,7 @@ UTF-8; a row with other bytes is such an error.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import itertools
@@ -186,9 +187,11 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
         raise DataError(f"{path} has no rows")
     description = {"path": str(path), "sha256": digest.hexdigest(), "columns": columns.wanted}
     unread = None
-    if columns.label is None and len(names := _names(path, kind)) > 1:
-        others = (name for name in names if name not in columns.wanted)
-        unread = next((name for name in others if name.lower() in _LABELS), None)
+    if columns.label is None and (names := _names(path, kind)):
+        with contextlib.suppress(DataError):  # a bad row, which gets its error
+            read = columns.found_in(names, str(path)).wanted
+            others = (name for name in names if name not in read)
+            unread = next((name for name in others if name.lower() in _LABELS), None)
     return RowSource(itertools.chain([first], rows), total, description, unread)
 
 
@@ -196,15 +199,15 @@ def _names(path: Path, kind: str) -> list[str]:
     """The columns of a file that can be read; of JSON lines those of the first."""
     if kind == "parquet":
         return list(_open_parquet(path).schema_arrow.names)
-    first = next(_lines(path), "")
+    lines = filter(str.strip, _lines(path))
     if kind == "jsonl":
         try:
-            value = json.loads(first)
+            value = json.loads(next(lines))
         except (ValueError, RecursionError):  # a bad row, which gets its error
             return []
         return list(value) if isinstance(value, dict) else []
     delimiters = {"csv": ",", "tsv": "\t"}
-    return next(csv.reader([first], delimiter=delimiters[kind]), []) if kind in delimiters else []
+    return next(csv.reader(lines, delimiter=delimiters[kind]), []) if kind in delimiters else []
 
 
 def _read_txt(path: Path, _: Columns) -> Iterator[Row]:

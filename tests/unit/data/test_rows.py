@@ -159,6 +159,14 @@ def test_a_column_that_looks_like_labels_is_noticed(tmp_path, suffix):
     assert unread("label", "target", text="label") == "target"
     assert unread("text", "label_noise") is None
     assert unread("label") is None  # the texts
+    assert unread("id", "label") is None  # the texts, too
+
+
+def test_columns_are_those_of_the_first_line_that_says_something(tmp_path):
+    (tmp_path / "a.jsonl").write_text('\n{"text": "x", "label": 1}\n')
+    (tmp_path / "b.csv").write_text('text,"a\nb",label\nx,y,1\n')
+    for name in ("a.jsonl", "b.csv"):
+        assert file_rows(tmp_path / name).unread_label == "label"
 
 
 def test_files_without_columns_have_no_unread_labels(tmp_path):
