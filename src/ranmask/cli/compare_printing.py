@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.paper.comparing import EXPLANATION, Comparison
-from ranmask.paper.paired_figures import Difference, spelt_p
+from ranmask.paper.paired_figures import Difference, p_digits
 from ranmask.paper.report.svg import clean
 
 _COLUMNS = (
@@ -83,8 +83,8 @@ def _cells(found: Difference) -> tuple[str, ...]:
         _figure(found, found.b),
         difference,
         f"{found.higher_a} / {found.higher_b}",
-        spelt_p(found.p_value),
-        spelt_p(found.adjusted),
+        _chance(found.p_value),
+        _chance(found.adjusted),
         found.verdict,
     )
 
@@ -93,3 +93,7 @@ def _figure(found: Difference, value: float | None) -> str:
     if found.figure == "radius":
         return "MCB N/A" if value is None else f"MCB {value:g}"
     return f"{value:.3f}"
+
+
+def _chance(p_value: float) -> str:
+    return "<0.0001" if p_value < 0.0001 else f"{p_value:.{p_digits(p_value, 4)}f}"

@@ -14,18 +14,16 @@ LEVEL = 0.05
 """A difference is called one where its adjusted p-value is at most this."""
 
 
-def spelt_p(p_value: float, digits: int = 4) -> str:
-    """A p value with so many digits, or with as many as it takes to stand on its side of `LEVEL`.
+def p_digits(p_value: float, least: int) -> int:
+    """With how many digits a p value stands on its side of `LEVEL`; at least so many.
 
-    >>> spelt_p(0.0123), spelt_p(0.00001), spelt_p(0.0504, 3), spelt_p(0.0496, 3)
-    ('0.0123', '<0.0001', '0.0504', '0.050')
+    >>> p_digits(0.0123, 3), p_digits(0.0496, 3), p_digits(0.0504, 3)
+    (3, 3, 4)
     """
-    least = 10**-digits
-    if p_value < least:
-        return f"<{least:.{digits}f}"
+    digits = least
     while (float(f"{p_value:.{digits}f}") > LEVEL) != (p_value > LEVEL):
         digits += 1
-    return f"{p_value:.{digits}f}"
+    return digits
 
 
 Measured: TypeAlias = Certified | Attacked | Predicted

@@ -7,7 +7,7 @@ import pytest
 
 from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.intervals import sign_test
-from ranmask.paper.paired_figures import spelt_p
+from ranmask.paper.paired_figures import p_digits
 from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import counting, markdown
@@ -338,8 +338,8 @@ def test_a_printed_p_value_stands_on_the_side_of_its_verdict(monkeypatch):
     assert told(0.05000001) == "p = .05000001"
     assert told(0.0506) == "p = .051"
     assert told(0.0495) == told(0.05) == ""
-    assert (spelt_p(0.05), spelt_p(0.04996), spelt_p(0.05004)) == ("0.0500", "0.0500", "0.05004")
-    assert (spelt_p(0.00099, 3), spelt_p(1.0, 3), spelt_p(0.0123)) == ("<0.001", "1.000", "0.0123")
+    assert told(1.0) == "p = 1.000"
+    assert (p_digits(0.05, 4), p_digits(0.04996, 4), p_digits(0.05004, 4)) == (4, 4, 5)
 
 
 def test_attack_tables_have_means_of_seeds_and_other_configurations():

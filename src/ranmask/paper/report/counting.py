@@ -10,9 +10,9 @@ from itertools import compress
 from typing import Any
 
 from ranmask.evaluation.intervals import sign_test
-from ranmask.paper.paired_figures import LEVEL, spelt_p
+from ranmask.paper.paired_figures import LEVEL, p_digits
 from ranmask.paper.report.experiments import Configuration
-from ranmask.paper.report.tables import interval
+from ranmask.paper.report.tables import interval, share
 from ranmask.paper.run_data import Attacked
 
 
@@ -109,7 +109,7 @@ def noise(first: Sequence[Attacks], second: Sequence[Attacks], *, among: int = 1
     ]
     test = sign_test(*means)
     chance = min(1.0, among * test.p_value)
-    said = f"p = {spelt_p(chance, 3)}".replace("= <", "< ").replace("0.", ".", 1)
+    said = "p < .001" if chance < 0.001 else f"p = {share(chance, p_digits(chance, 3))}"
     if chance > LEVEL:
         return said
     # The higher mean may have fewer texts on its side: they differ more.
