@@ -889,7 +889,7 @@ class TestFolder:
         assert (lines[0]["loss"], lines[0]["grad_norm"], lines[0]["step"]) == (None, None, 2)
         json.dumps(lines, allow_nan=False)
 
-    @pytest.mark.parametrize("every", [None, 2])  # a look at the loss, or at the weights
+    @pytest.mark.parametrize("every", [None, 2])  # a look where it is logged, or evaluated
     def test_a_training_that_diverges_says_so(self, train, tmp_path, every):
         """The library's own filter would log such a loss as 0, the best there is."""
         options = replace(QUICK, vote_epochs=0, learning_rate=1e36, evaluate_every=every)
@@ -901,6 +901,26 @@ class TestFolder:
             train(tmp_path / "out", options)
         losses = [line["loss"] for line in log(tmp_path / "out") if "loss" in line]
         assert losses[0] > 0 and 0 not in losses
+
+    def test_a_training_whose_last_step_diverges_says_so(self, train, tmp_path, monkeypatch):
+        """No loss comes after it: its weights tell."""
+        plain, steps = encoder.CertifiedClassification.loss, itertools.count(1)
+
+        def loss(self, model, *given):
+            found = plain(self, model, *given)
+            if next(steps) == 4:
+                next(model.parameters()).data[0] = float("nan")
+            return found
+
+        monkeypatch.setattr(encoder.CertifiedClassification, "loss", loss)
+        with pytest.raises(OptionError, match=r"weights are no numbers since step 4 of \d+: "):
+            train(tmp_path / "out", replace(QUICK, vote_epochs=0, evaluate_every=4))
+
+    def test_the_learning_rate_that_made_it_diverge_is_named(self, train, tmp_path):
+        options = replace(QUICK, epochs=1, vote_learning_rate=1e36, evaluate_every=None)
+        with pytest.raises(OptionError, match=r"diverged with vote_learning_rate=1e\+36 and"):
+            train(tmp_path / "out", options)
+        assert {line["phase"] for line in log(tmp_path / "out")} == {"masked", "votes"}
 
     def test_since_which_step_the_loss_is_no_number(self, train, tmp_path, monkeypatch):
         """It is found where the next line is logged, and named by the step where it began."""

@@ -221,7 +221,8 @@ def phases(options: TrainingOptions) -> list[Phase]:
     rate, vote_rate = options.learning_rate, options.vote_learning_rate
     name = "masked" if options.hides_words else "deleted" if options.deletes_words else "plain"
     masked = Phase(name, options.epochs, rate, patience=options.patience)
-    votes = Phase(_VOTES, options.vote_epochs, vote_rate or rate, number=1)
+    named = "vote_learning_rate" if vote_rate else "learning_rate"
+    votes = Phase(_VOTES, options.vote_epochs, vote_rate or rate, number=1, rate_option=named)
     return [phase for phase in (masked, votes) if phase.epochs]
 
 

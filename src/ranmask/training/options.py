@@ -101,10 +101,18 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     class_weights: shared.ClassWeights = shared.class_weights("balanced")
     positive: str | None = shared.positive()
     learning_rate: float | None = option(
-        shared.LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=shared.SCHEDULE
+        shared.LEARNING_RATE,
+        unset="2e-4, 5e-5 from 50M parameters",
+        above=0,
+        most=shared.LARGEST_RATE,
+        group=shared.SCHEDULE,
     )
     vote_learning_rate: float | None = option(
-        "The same for vote training.", unset="the same", above=0, group=shared.VOTES
+        "The same for vote training.",
+        unset="the same",
+        above=0,
+        most=shared.LARGEST_RATE,
+        group=shared.VOTES,
     )
     weight_decay: float = shared.weight_decay(1e-6)
     batch_size: int = shared.batch_size(32)
@@ -237,7 +245,9 @@ class MlmOptions(Checked, kind="mlm", group="Training"):
     mask_rate: float = option(
         "Share of tokens that are predicted.", 0.15, above=0, below=1, group=shared.MASKS
     )
-    learning_rate: float = option(shared.LEARNING_RATE, 3e-4, above=0, group=shared.SCHEDULE)
+    learning_rate: float = option(
+        shared.LEARNING_RATE, 3e-4, above=0, most=shared.LARGEST_RATE, group=shared.SCHEDULE
+    )
     warmup: float = option(
         "Share of the steps in which it rises.", 0.06, least=0, below=1, group=shared.SCHEDULE
     )

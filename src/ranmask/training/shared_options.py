@@ -16,6 +16,7 @@ SCHEDULE, SIZES, SAVED = "Learning", "Size of the model", "Saved classifier"
 
 EPOCHS = "Most epochs of (masked) training."
 LEARNING_RATE = "Peak of the schedule."
+LARGEST_RATE = 1e36  # a step of Adam, ten times as large at first, is still a float32
 TEXTS = "Texts that are computed at once."
 TEMPERATURE = "Width of the certified loss, in words."
 ACCURACY_WEIGHT = "Weight of plain accuracy in the loss; 0 may give up on a class."

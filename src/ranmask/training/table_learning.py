@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from ranmask.errors import OptionError
 from ranmask.training.class_weights import class_weights
 from ranmask.training.options import MARGIN_WIDTH
 from ranmask.training.table_loss import (
@@ -38,6 +39,7 @@ Progress: TypeAlias = Callable[[int, int, float], None]
 
 _BLANK_RATE = 5  # times the learning rate of the others: one number against many
 _MEAN, _SQUARE, _LEAST = 0.9, 0.999, 1e-8  # of Adam: two decays, and against division by 0
+_LARGEST_WEIGHT = 2.0**20  # far above what is learned; a `WordTable` can hold twice as much
 
 
 class Weights(NamedTuple):
@@ -150,6 +152,13 @@ def learned(
             losses.append(loss)
         if progress is not None:
             progress(epoch + 1, epochs, float(np.mean(losses)))
+        largest = max(float(np.abs(one).max()) for one in weights if one is not None)
+        if not largest < _LARGEST_WEIGHT:
+            raise OptionError(
+                f"a weight has become {largest:g} in epoch {epoch + 1} of {epochs}: training "
+                f"diverged with learning_rate={resolved(options.learning_rate):g}. Lower the "
+                "learning rate"
+            )
     return weights
 
 

@@ -37,7 +37,7 @@ class Phase:
     The best checkpoint has the largest ``best`` of what is measured, or the smallest where
     ``smaller_is_better``.  ``patience``: evaluations without a larger score before it stops.
     ``warmup``: the share of the steps in which the learning rate rises.  ``number`` keeps the
-    random draws of phases apart.
+    random draws of phases apart.  ``rate_option``: the option that says its learning rate.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Phase:
     number: int = 0
     patience: int | None = None
     warmup: float = 0.06
+    rate_option: str = "learning_rate"
     best: str = "score"
     smaller_is_better: bool = False
 
@@ -91,6 +92,7 @@ def train_phase(
         turns = Turns(rows, phase.epochs, batch, options.seed, phase.number)
         trainer = PhaseTrainer(
             objective,
+            phase.rate_option,
             model=model,
             args=_arguments(phase, turns, run, options, on_gpu),
             train_dataset=turns,
@@ -119,10 +121,11 @@ class PhaseTrainer(Trainer):
     objective: Objective
     _plain: Any = None  # what is measured, once it was
 
-    def __init__(self, objective: Objective, **given: Any) -> None:
+    def __init__(self, objective: Objective, rate_option: str, **given: Any) -> None:
         # The objective has held-out rows of its own; the Trainer only asks whether there are any.
         super().__init__(data_collator=objective.collate, eval_dataset=[0], **given)
         self.objective = objective
+        self._rate_option = rate_option
         self._losses: list[tuple[int, torch.Tensor]] = []  # with their steps; nobody looked yet
 
     def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
@@ -149,18 +152,21 @@ class PhaseTrainer(Trainer):
         Looking makes the host wait for a GPU, so it is done where something is logged anyway.
         """
         losses, self._losses = self._losses, []
-        finite = torch.stack([loss for _, loss in losses]).isfinite().tolist() if losses else []
-        steps = [step for (step, _), good in zip(losses, finite, strict=True) if not good]
-        weights: Any = self.model
-        if not steps and all(bool(weight.isfinite().all()) for weight in weights.parameters()):
+        model: Any = self.model
+        finite = [loss.isfinite() for _, loss in losses]
+        finite += [weight.isfinite().all() for weight in model.parameters()]
+        seen = torch.stack(finite).tolist()
+        if all(seen):
             return
+        steps = [step for (step, _), good in zip(losses, seen, strict=False) if not good]
         step = steps[0] if steps else self.state.global_step
         args = self.args
         which = "the loss is no number" if steps else "weights are no numbers"
         raise OptionError(
             f"{which} since step {step} of {self.state.max_steps}: training diverged "
-            f"with learning_rate={args.learning_rate:g} and gradient_clip={args.max_grad_norm:g}. "
-            "Lower the learning rate first, in another output folder"
+            f"with {self._rate_option}={args.learning_rate:g} and "
+            f"gradient_clip={args.max_grad_norm:g}. Lower the learning rate first, in another "
+            "output folder"
         )
 
     def _backward(self, loss: torch.Tensor) -> None:

@@ -1,6 +1,7 @@
 """Training word tables: made-up data is learned, and the same data gives the same bytes."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -461,3 +462,19 @@ class TestWholeText:
         options = WordTableOptions(**SMALL, whole_weight=1.0)
         with pytest.raises(OptionError, match=r"whole_weight=1.0 needs whole"):
             train_word_table(["a", "b"], [0, 1], NAMES, options=options)
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e300])  # weights that are too large, or no numbers
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_training_that_diverges_says_so(rate):
+    with pytest.raises(
+        OptionError,
+        match=r"^a weight has become \S+ in epoch 1 of 3: training diverged with learning_rate="
+        rf"{re.escape(f'{rate:g}')}\. Lower the learning rate$",
+    ):
+        train_word_table(
+            ["good film", "bad film"],
+            [1, 0],
+            ["neg", "pos"],
+            options=WordTableOptions(learning_rate=rate, epochs=3),
+        )
