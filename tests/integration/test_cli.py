@@ -221,6 +221,8 @@ class TestFiles:
             assert "give --label-column label to have results compared" in told
             labels = ("--label-column", "label")
             assert "not read" not in run_cli(command, *model, "--input", reviews, *labels).stderr
+        flags = ("--model", "spam", "--input", reviews, "--output", tmp_path / "flags.jsonl")
+        assert "give --label-column label and another --output" in run_cli("detect", *flags).stderr
 
     def test_the_same_command_again_changes_nothing(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"

@@ -922,16 +922,27 @@ class TestFolder:
             train(tmp_path / "out", options)
         assert {line["phase"] for line in log(tmp_path / "out")} == {"masked", "votes"}
 
-    def test_since_which_step_the_loss_is_no_number(self, train, tmp_path, monkeypatch):
-        """It is found where the next line is logged, and named by the step where it began."""
+    @pytest.mark.parametrize(
+        ("step", "logged", "every"), [(1, [1], 4), (3, [1, 4], 4), (4, [1, 3], 3)]
+    )
+    def test_since_which_step_the_loss_is_no_number(
+        self, train, tmp_path, monkeypatch, step, logged, every
+    ):
+        """It is found by the next line of the log or measure, and named by where it began."""
         plain, steps = encoder.CertifiedClassification.loss, itertools.count(1)
+        arguments = trainer.TrainingArguments
 
         def loss(*given):
-            return plain(*given) * (float("inf") if next(steps) == 3 else 1)
+            return plain(*given) * (float("inf") if next(steps) == step else 1)
+
+        def logging(**given):
+            return arguments(**given | {"logging_steps": every})
 
         monkeypatch.setattr(encoder.CertifiedClassification, "loss", loss)
-        with pytest.raises(OptionError, match=r"no number since step 3 of \d+: "):
+        monkeypatch.setattr(trainer, "TrainingArguments", logging)
+        with pytest.raises(OptionError, match=rf"no number since step {step} of \d+: "):
             train(tmp_path / "out", replace(QUICK, vote_epochs=0, evaluate_every=4))
+        assert [line["step"] for line in log(tmp_path / "out")] == logged
 
     @pytest.mark.parametrize("error", [ClassifierError("nan"), ModelError("overflow")])
     def test_what_half_precision_cannot_measure_single_precision_does(self, error):

@@ -123,6 +123,7 @@ class TestComparison:
                 sum(radius >= changed for radius in radii) / 3 for changed in range(max(radii) + 1)
             ],
         }
+        assert list(summary.values()["labels"]) == ["no", "yes"]  # not as they came
         assert RunSummary("predict", rows=2).values() == {"rows": 2, "errors": 0, "labelled": 0}
         unproved = RunSummary("certify", ("no", "yes"))
         unproved.add([{**line, "guarantee": False} for line in lines])
@@ -180,7 +181,9 @@ class TestComparison:
             (tmp_path / "in.csv").write_text("text,label\ngood good good,1\n")
             source = file_rows(tmp_path / "in.csv", Columns("text", None, "label"))
             required = [parse_requirement("certified accuracy@1 >= .5", ())]
-            why = "paper is unsound" if kind != "exact" else "was left unmeasured"
+            why = "paper is unsound: certified figures need certificate='exact'$"
+            if kind == "exact":
+                why = "was left unmeasured: certified figures need the model itself, not what its "
             with pytest.raises(OptionError, match=f"{kind}' proves nothing here, as .* {why}"):
                 run_gate(smoothed, source, required, tmp_path)
 

@@ -155,6 +155,7 @@ def test_a_column_that_looks_like_labels_is_noticed(tmp_path, suffix):
     assert unread("text", "label") == "label"
     assert unread("id", "Class", "text") == "Class"
     assert unread("text", "label", label="label") is None
+    assert unread("text", "label", "class", label="class") is None
     assert unread("text", "label", keep=("label",)) is None
     assert unread("label", "target", text="label") == "target"
     assert unread("text", "label_noise") is None
@@ -170,7 +171,8 @@ def test_columns_are_those_of_the_first_line_that_says_something(tmp_path):
 
 
 def test_files_without_columns_have_no_unread_labels(tmp_path):
-    for name, content in (("a.txt", "label\n"), ("b.jsonl", '"label"\n'), ("c.jsonl", '{\n"x"')):
+    lines = ("label\n", '"label"\n', '{\n"x"', '3\n"x"')
+    for name, content in zip(("a.txt", "b.jsonl", "c.jsonl", "d.jsonl"), lines, strict=True):
         (tmp_path / name).write_text(content)
         assert file_rows(tmp_path / name).unread_label is None
 
