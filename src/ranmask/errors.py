@@ -141,13 +141,13 @@ class MissingDependencyError(RanmaskError, ImportError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """A question where a wrong name is almost one that is known; else nothing.
+    """A question, with a blank before it, where a wrong name is almost one known; else nothing.
 
     >>> suggestion("sst2-certifed", ["sst2-beta", "sst2-certified"]), suggestion("x", ["texts"])
-    ("did you mean 'sst2-certified'? ", '')
+    (" Did you mean 'sst2-certified'?", '')
     """
     near = difflib.get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}? " if near else ""
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def shortened(text: str, most: int = 60) -> str:

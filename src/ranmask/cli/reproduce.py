@@ -101,7 +101,7 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
         if not any(key in settings for settings in known.values()):
             settings = dict.fromkeys(name for one in known.values() for name in one)
             raise OptionError(
-                f"no recipe that was named has a setting {key!r}: {suggestion(key, settings)}"
+                f"no recipe that was named has a setting {key!r}.{suggestion(key, settings)} "
                 f"There are {', '.join(settings)}"
             )
     own = {

@@ -341,7 +341,7 @@ def test_overrides_replace_settings(load):
     assert "5" in recipe.steps[1].words and recipe.settings["masks"] == 5
     with pytest.raises(
         OptionError,
-        match=r"ours has no setting 'mask': did you mean 'masks'\? It has corpus.* masks",
+        match=r"ours has no setting 'mask'\. Did you mean 'masks'\? It has corpus.* masks",
     ):
         load(overrides={"mask": 5})
 
@@ -349,7 +349,7 @@ def test_overrides_replace_settings(load):
 def test_what_is_not_there_is_told():
     with pytest.raises(
         OptionError,
-        match=r"no recipe 'sst3-certified': did you mean 'sst2-certified'\? There are adversarial",
+        match=r"no recipe 'sst3-certified'\. Did you mean 'sst2-certified'\? There are adversarial",
     ):
         load_recipe("sst3-certified")
     with pytest.raises(OptionError, match="no recipe 'shared'"):

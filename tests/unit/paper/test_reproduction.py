@@ -702,12 +702,12 @@ def test_some_steps_with_what_they_need(recipe, path, runs, notes, capsys):
 def test_a_step_that_does_not_exist_is_told_before_anything_runs(recipe, path, runs):
     good = recipe("good", GOOD)
     told = (
-        r"no step of these recipes is called 'vote': did you mean 'votes'\? There are model, votes"
+        r"no step of these recipes is called 'vote'\. Did you mean 'votes'\? There are model, votes"
     )
     with pytest.raises(OptionError, match=told):
         command([path(good)], runs=runs, steps="votes,vote")
     with pytest.raises(
-        OptionError, match=r"called 'x\*': There are agnews-mlm, .*agnews-none, .*\.$"
+        OptionError, match=r"called 'x\*'\. There are agnews-mlm, .*agnews-none, .*\.$"
     ):
         command(["agnews-empirical"], runs=runs, steps="x*")
     assert not runs.exists()
@@ -863,9 +863,9 @@ def test_the_seed_of_a_recipe_is_a_whole_number(recipe, path, runs, seed):
         ({"names": ["sst2-beta"], "settings": ["texts"]}, "--set takes NAME=VALUE, not 'texts'"),
         (
             {"names": ["sst2-beta"], "settings": ["textz=3"]},
-            "'textz': did you mean 'texts'. .* masks",
+            "'textz'. Did you mean 'texts'. .* masks",
         ),
-        ({"names": ["all"], "settings": ["textz=3"]}, "'textz': did you mean 'texts'. .* masks"),
+        ({"names": ["all"], "settings": ["textz=3"]}, "'textz'. Did you mean 'texts'. .* masks"),
     ],
 )
 def test_wrong_options_are_told_before_anything_runs(runs, options, message):

@@ -99,7 +99,7 @@ def chosen(steps: Sequence[Planned], names: str | None) -> set[str]:
             known = list(dict.fromkeys(step.step.name for step in steps))
             shown = known if len(known) <= _SHOWN_STEPS else [*known[:_SHOWN_STEPS], "..."]
             raise OptionError(
-                f"no step of these recipes is called {pattern!r}: {suggestion(pattern, known)}"
+                f"no step of these recipes is called {pattern!r}.{suggestion(pattern, known)} "
                 f"There are {', '.join(shown) or 'none'}"
             )
     waiting = [

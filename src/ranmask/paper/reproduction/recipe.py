@@ -116,7 +116,7 @@ def load_recipe(
             raise OptionError(f"there is no recipe file {name}")
     elif name not in recipe_names():
         raise OptionError(
-            f"there is no recipe {name!r}: {suggestion(name, recipe_names())}There are "
+            f"there is no recipe {name!r}.{suggestion(name, recipe_names())} There are "
             f"{', '.join(recipe_names())}; or give the path of a .toml file"
         )
     values = _parsed(path)
@@ -136,7 +136,7 @@ def load_recipe(
     for key in overrides or {}:
         if key not in own:
             raise OptionError(
-                f"the recipe {path.stem} has no setting {key!r}: {suggestion(key, own)}It has "
+                f"the recipe {path.stem} has no setting {key!r}.{suggestion(key, own)} It has "
                 f"{', '.join(own)}"
             )
     for key, value in (overrides or {}).items():
