@@ -25,7 +25,7 @@ from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_END, CURVE_STEPS, ONE, WordTable
 from ranmask.training.class_weights import class_weights
 from ranmask.training.detector_options import DetectorTraining
-from ranmask.training.table_learning import Adam, Progress
+from ranmask.training.table_learning import Adam, Progress, check_weights
 from ranmask.training.table_loss import Floats, Ints, sigmoid, softplus
 from ranmask.training.table_texts import Batch, TableTexts
 
@@ -108,6 +108,7 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
             done += 1
         if progress is not None:
             progress(epoch + 1, options.epochs, float(np.mean(losses)))
+        check_weights(learned, epoch, options.epochs, options.learning_rate)
     return learned
 
 

@@ -6,7 +6,7 @@ The gradient is written out, from the loss back to the features.  ``by_x`` is th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -152,14 +152,20 @@ def learned(
             losses.append(loss)
         if progress is not None:
             progress(epoch + 1, epochs, float(np.mean(losses)))
-        largest = max(float(np.abs(one).max()) for one in weights if one is not None)
-        if not largest < _LARGEST_WEIGHT:
-            raise OptionError(
-                f"a weight has become {largest:g} in epoch {epoch + 1} of {epochs}: training "
-                f"diverged with learning_rate={resolved(options.learning_rate):g}. Lower the "
-                "learning rate"
-            )
+        check_weights(weights, epoch, epochs, resolved(options.learning_rate))
     return weights
+
+
+def check_weights(
+    weights: Iterable[Floats | None], epoch: int, epochs: int, learning_rate: float
+) -> None:
+    """Raise where a weight is no number, or too large for a table: training has diverged."""
+    largest = max(float(np.abs(one).max()) for one in weights if one is not None)
+    if not largest < _LARGEST_WEIGHT:
+        raise OptionError(
+            f"a weight has become {largest:g} in epoch {epoch + 1} of {epochs}: training diverged "
+            f"with learning_rate={learning_rate:g}. Lower the learning rate"
+        )
 
 
 def _rates(largest: float, steps: int, bias: bool) -> Iterator[tuple[float, float, float]]:

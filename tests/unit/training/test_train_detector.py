@@ -215,3 +215,12 @@ def test_rates_by_a_column_are_in_the_record_and_the_card(tmp_path):
 def test_enough_texts_are_enough():
     assert too_few(100, Fraction(1, 100)) is None and too_few(100, Fraction(0)) is None
     assert too_few(99, Fraction(1, 100)).endswith("use at least 100")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("rate", [1e30, 1e300])  # weights that are too large, or no numbers
+@pytest.mark.parametrize("additions", ["anywhere", "ends"])
+def test_a_training_that_diverges_says_so(additions, rate):
+    options = DetectorTraining(additions=additions, learning_rate=rate, epochs=3)
+    with pytest.raises(OptionError, match="in epoch 1 of 3: training diverged with learning_rate="):
+        train_detector_table(["good film", "bad film"], [True, False], NAMES, options=options)
