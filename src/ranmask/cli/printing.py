@@ -197,7 +197,7 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         console.print(
             f"[dim]the others: of a vote over {one['masks']:,} random copies; ablation with "
             f"probability {1 - one['alpha']:g}[/]\n"
-            "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
+            f"[yellow]* not a guarantee:[/] [dim]{missing_guarantee('paper')[0]}[/]",
             highlight=False,
         )
 
