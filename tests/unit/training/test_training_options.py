@@ -8,7 +8,7 @@ import pytest
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import MlmOptions, TrainingOptions
 
 NAN, INFINITE = float("nan"), float("inf")
 WHOLE_FROM_0 = [-1, 1.0, "1", True, None]
@@ -170,3 +170,11 @@ class TestLearningRate:
 
     def test_what_is_given_stays(self):
         assert options(learning_rate=1e-3).settled(110_000_000).learning_rate == 1e-3
+
+
+@pytest.mark.parametrize("options", [TrainingOptions, MlmOptions])
+def test_a_learning_rate_that_no_step_can_hold_is_refused(options):
+    how = {"keep": (1,)} if options is TrainingOptions else {}
+    assert options(learning_rate=1e36, **how).learning_rate == 1e36
+    with pytest.raises(OptionError, match=r"a number above 0, at most 1e\+36, not 1e\+37"):
+        options(learning_rate=1e37, **how)
