@@ -160,7 +160,7 @@ def check_weights(
     weights: Iterable[Floats | None], epoch: int, epochs: int, learning_rate: float
 ) -> None:
     """Raise where a weight is no number, or too large for a table: training has diverged."""
-    largest = max(float(np.abs(one).max()) for one in weights if one is not None)
+    largest = float(np.max([np.abs(one).max() for one in weights if one is not None]))
     if not largest < _LARGEST_WEIGHT:
         raise OptionError(
             f"a weight has become {largest:g} in epoch {epoch + 1} of {epochs}: training diverged "

@@ -478,3 +478,9 @@ def test_a_training_that_diverges_says_so(rate):
             ["neg", "pos"],
             options=WordTableOptions(learning_rate=rate, epochs=3),
         )
+
+
+def test_one_weight_that_is_no_number_is_enough():
+    weights = [np.ones(2), np.array([1.0, np.nan]), None]
+    with pytest.raises(OptionError, match="a weight has become nan in epoch 1 of 2"):
+        table_learning.check_weights(weights, 0, 2, 1.0)
