@@ -41,8 +41,8 @@ def textfooler(
         "candidates": Synonyms(neighbours, count=50),
         "constraints": (
             SimilarWord(neighbours, least=0.5),
-            tagger and SamePartOfSpeech(tagger),
-            sentence_encoder and similar,
+            None if tagger is None else SamePartOfSpeech(tagger),
+            None if sentence_encoder is None else similar,
         ),
     }
 
@@ -54,7 +54,10 @@ def bert_attack(
     return {
         "ranking": search.ByUnknown(),
         "candidates": LikelyWords(masked_lm, LIKELY_WORDS[preset]),
-        "constraints": (MostWords(0.4), sentence_encoder and SimilarSentence(0.2)),
+        "constraints": (
+            MostWords(0.4),
+            None if sentence_encoder is None else SimilarSentence(0.2),
+        ),
         "frozen_premise": False,
     }
 
@@ -80,7 +83,10 @@ def bae(
     return {
         "ranking": search.ByDeletion(),
         "candidates": edits.MaskedWords(masked_lm, 50),
-        "constraints": (tagger and SamePartOfSpeech(tagger), sentence_encoder and similar),
+        "constraints": (
+            None if tagger is None else SamePartOfSpeech(tagger),
+            None if sentence_encoder is None else similar,
+        ),
         "frozen_premise": False,
     }
 
@@ -114,9 +120,9 @@ def a2t(
         "candidates": candidates,
         "constraints": (
             MostWords(0.1, least=4),
-            tagger and SamePartOfSpeech(tagger, verbs_for_nouns=False),
-            sentence_encoder and SimilarSentence(0.9),
-            neighbours and SimilarWord(neighbours, least=0.8),
+            None if tagger is None else SamePartOfSpeech(tagger, verbs_for_nouns=False),
+            None if sentence_encoder is None else SimilarSentence(0.9),
+            None if neighbours is None else SimilarWord(neighbours, least=0.8),
         ),
         "white_box": True,
     }
@@ -130,7 +136,7 @@ def hotflip(preset: str, neighbours: Neighbours, tagger: Tagger | None) -> dict[
         "constraints": (
             MostWords(0, least=2),
             SimilarWord(neighbours, least=0.8),
-            tagger and SamePartOfSpeech(tagger),
+            None if tagger is None else SamePartOfSpeech(tagger),
         ),
         "search": search.Beam(10, steepest=1),
         "frozen_premise": False,
@@ -146,7 +152,7 @@ def textbugger(
     return {
         "ranking": search.ByDeletion(),
         "candidates": AnyOf(ways),
-        "constraints": (sentence_encoder and SimilarSentence(0.8, "angular"),),
+        "constraints": (None if sentence_encoder is None else SimilarSentence(0.8, "angular"),),
         "frozen_premise": False,
         "unit": "edits",
     }
@@ -168,7 +174,7 @@ def clare(
     return {
         "ranking": search.AtRandom(),
         "candidates": AnyOf(ways),
-        "constraints": (sentence_encoder and similar,),
+        "constraints": (None if sentence_encoder is None else similar,),
         "search": search.Beam(1),
         "frozen_premise": False,
         "unit": "edits",

@@ -137,7 +137,8 @@ def build_recipe(
         **build(preset, **{use: given[use] for use in used if use != "stop_words"}),
         **other_parts,
     }
-    parts["constraints"] = tuple(filter(None, parts.get("constraints", ())))
+    constraints = parts.get("constraints", ())
+    parts["constraints"] = tuple(one for one in constraints if one is not None)
     return AttackRecipe(
         name=f"{name} without {without}" if missing else name,
         stop_words=given["stop_words"].words if "stop_words" in used else frozenset(),
@@ -180,7 +181,7 @@ def _word_edits(unit: Threat, *sorts: edits.Sort, places: int = 12) -> _Build:
     """`_any_edits` of these sorts, with the worst words of a vocabulary where there is one."""
 
     def build(preset: Preset, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
-        worst = OpposingWords(vocabulary.words if vocabulary else (), each=2)
+        worst = OpposingWords(() if vocabulary is None else vocabulary.words, each=2)
         return _any_edits(unit, edits.WordEdits(worst, sorts), places)
 
     return build

@@ -254,6 +254,32 @@ def test_supplies_are_resources():
         AttackResources(vocabulary=["a"])
 
 
+class Empty(dict):
+    """A resource that holds nothing yet is there all the same."""
+
+    def description(self):
+        return {"kind": "empty"}
+
+
+@pytest.mark.parametrize(
+    ("name", "constraints"),
+    [
+        ("textfooler", ["SimilarWord", "SamePartOfSpeech", "SimilarSentence"]),
+        ("bert-attack", ["MostWords", "SimilarSentence"]),
+        ("bae", ["SamePartOfSpeech", "SimilarSentence"]),
+        ("a2t", ["MostWords", "SamePartOfSpeech", "SimilarSentence", "SimilarWord"]),
+        ("hotflip", ["MostWords", "SimilarWord", "SamePartOfSpeech"]),
+        ("textbugger", ["SimilarSentence"]),
+        ("clare", ["SimilarSentence"]),
+    ],
+)
+def test_resources_that_are_empty_are_there(name, constraints):
+    given = {use: Empty() for use in uses(name) if use != "stop_words"}
+    recipe = build_recipe(name, AttackResources(**given))
+    assert recipe.name == name
+    assert [type(one).__name__ for one in recipe.constraints] == constraints
+
+
 def test_a_long_text_is_asked_about_in_slices(monkeypatch):
     from ranmask.attacks import victims
 
