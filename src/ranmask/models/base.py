@@ -225,9 +225,17 @@ class BaseClassifier(ABC):
 
     def _score_texts(self, texts: Sequence[DrawnCopies | DeletedCopies]) -> list[Scores]:
         owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
+        copies = [copy for text in texts for copy in text.whole]
         with blaming(owners):
-            scores = np.concatenate(self.score([copy for text in texts for copy in text.whole]))
-        return by_text(scores, texts)
+            said = self.score(copies)
+        if len(said) != len(copies) or any(len(rows) != 1 for rows in said):
+            # Cut into texts, they would be taken for scores of other copies.
+            raise ClassifierError(
+                f"{type(self).__name__}.score returned {sum(map(len, said))} rows for "
+                f"{len(copies)} texts of one copy each: it must return a table for each text, "
+                "with a row for each copy"
+            )
+        return by_text(np.concatenate(said), texts)
 
     @abstractmethod
     def configured(
