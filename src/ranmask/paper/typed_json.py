@@ -166,9 +166,8 @@ def converted(value: Any, hint: Any, name: str, where: str, by_hand: bool = Fals
             for number, entry in enumerate(value, 1)
         )
     if is_dataclass(hint) and isinstance(hint, type):
-        if isinstance(value, hint):
-            return value
-        return from_json(hint, value, f"{where}: {name}", by_hand=by_hand)
+        values = vars(value) if isinstance(value, hint) else value  # made of lines: as they are
+        return from_json(hint, values, f"{where}: {name}", by_hand=by_hand)
     if not _fits(value, hint, origin):
         shown = ascii(value)  # the entry that is wrong may stand in a long list: cut it
         shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."

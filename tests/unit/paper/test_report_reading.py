@@ -425,6 +425,13 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"votes.jsonl, line 3: no 'radius' in it"):
             read(folder)
 
+    @pytest.mark.parametrize("radius", [2.5, "2", [1], -1])
+    def test_a_radius_is_a_number_of_words(self, folder, radius):
+        line = {**LINES[1], "radius": radius}
+        put(folder / "results" / "votes.jsonl", [LINES[0], line])
+        with pytest.raises(DataError, match=r"readings 1: radius is .*, not int: .* changed"):
+            read(folder)
+
     def test_a_line_of_other_types(self, folder):
         record = run_record("predict", rows=1)
         put(folder / "results" / "votes.jsonl", [result_line(1, votes="many")], record)
