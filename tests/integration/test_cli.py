@@ -254,7 +254,7 @@ class TestFiles:
             assert done.returncode == 1 and "belongs to another run" in done.stderr
         reviews.write_text("text\nother\n")
         done = certify("--input", reviews, "--output", out)
-        assert done.returncode == 1 and "sha256" in done.stderr
+        assert done.returncode == 1 and "(different: input)" in done.stderr
 
     def test_formats_agree(self, tmp_path):
         texts = ["good good", "bad", "fine film"]

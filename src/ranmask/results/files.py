@@ -166,20 +166,24 @@ def lock(file: IO[Any] | int, path: Path, *, wait: bool = False) -> None:
 
 
 def differences(one: object, other: object, name: str = "") -> Iterator[str]:
-    """Names of the settings in which two records differ, but for those that may."""
+    """Names of the settings in which two records differ, but for those that may.
+
+    A digest is named after what it is of.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
             if key not in _MAY_VARY:
-                yield from differences(one.get(key), other.get(key), key)
+                what = name if name and key == "sha256" else key
+                yield from differences(one.get(key), other.get(key), what)
     elif one != other:
         yield name
 
 
 def check_same_run(recorded: Mapping[str, Any], mine: Mapping[str, Any], path: Path) -> None:
     """Refuse to go on with the results of another run."""
-    differing = sorted(differences(dict(recorded), dict(mine)))
+    differing = set(differences(dict(recorded), dict(mine)))
     if differing:
-        raise another_run(path, differing)
+        raise another_run(path, sorted(differing))
 
 
 def another_run(path: Path, differing: Sequence[str]) -> OutputError:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ranmask.errors import OutputError
-from ranmask.results.files import check_file
+from ranmask.results.files import check_file, check_same_run
 from ranmask.runs.result_file import ResultFile, check_result_file
 from ranmask.runs.shards.folder import ShardFolder
 
@@ -73,3 +73,13 @@ def test_a_sharded_run_needs_a_folder(tmp_path):
     with pytest.raises(OutputError, match="cannot write") as raised:
         ShardFolder(tmp_path / "file" / "inside", {}, 0).__enter__()
     assert "What was written before" not in str(raised.value)
+
+
+def test_another_run_is_told_by_what_differs_each_once(tmp_path):
+    one = {"input": {"sha256": "a", "columns": []}, "base": {"kind": "words", "sha256": "b"}}
+    other = {"input": {"sha256": "c", "columns": []}, "base": {"kind": "words", "sha256": "d"}}
+    seeds = {"options": {"seed": 0}}, {"options": {"seed": 1}, "reader": {"base": {"sha256": "e"}}}
+    with pytest.raises(OutputError, match=r"run \(different: base, input, reader, seed\): "):
+        check_same_run(one | seeds[0], other | seeds[1], tmp_path / "out.jsonl")
+    with pytest.raises(OutputError, match=r"run \(different: sha256\): "):
+        check_same_run({"sha256": "a"}, {"sha256": "b"}, tmp_path / "out.jsonl")
