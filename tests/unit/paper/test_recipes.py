@@ -210,6 +210,26 @@ def test_recipes_that_train_the_same_model_share_it():
         }
 
 
+@pytest.mark.parametrize("size", get_args(Size))
+def test_recipes_that_run_the_same_command_share_its_step(size):
+    shared = {}
+    for name in recipe_names():
+        written = load_recipe(name, size).written
+        same = {key: 7 for key in ("texts", "masks") if type(written.get(key)) is int}
+        for planned in plan(load_recipe(name, size, same), Path("runs")):
+            _, _, fingerprint = planned.key.rpartition("-")
+            shared.setdefault(fingerprint, {}).setdefault(planned.step.name, set()).add(name)
+    assert [names for names in shared.values() if len(names) > 1] == []
+    rates = [
+        users
+        for names in shared.values()
+        for name, users in names.items()
+        if name.startswith("agnews-mask0.9-vote-") and "rate-ablation" in users
+    ]
+    assert rates
+    assert all("agnews-empirical" in users for users in rates)
+
+
 def test_a_recipe_that_extends_another_has_only_what_differs(tmp_path):
     path = tmp_path / "mine.toml"
     head = 'format = "ranmask-recipe"\nversion = 1\nextends = "agnews-beta"\n'
