@@ -150,8 +150,9 @@ def _attack_runs(runs: list[dict[str, Any]]) -> str:
     """What `benchmarks.attack_speed` printed, with which ``code`` ran."""
     host = [run for run in runs if run["device"] == "none"]
     device = [run for run in runs if run["device"] != "none"]
-    alone, many = (
-        next(run for run in device if run["processes"] == processes) for processes in (1, 18)
+    before, many, now = (
+        next(run for run in device if run["processes"] == processes and run.get("code") == code)
+        for processes, code in ((1, None), (18, None), (1, "today"))
     )
     first = host[0]
     lines = [
@@ -186,16 +187,19 @@ def _attack_runs(runs: list[dict[str, Any]]) -> str:
         "any more: a quarter of the time lays out copies and packs them, a sixth each draws masks, "
         "searches, and finds the tokens of the language model and the sentence encoder.",
         "",
-        f"**On an {alone['device'].removeprefix('NVIDIA ')}**, one process, with older code: "
-        f"{alone['copies']:,} copies of {alone['texts']} texts in {alone['seconds']} s, "
-        f"{alone['copies_a_second']:,} a second, where the engine alone computed "
-        f"{alone['engine_copies_a_second']:,}: {alone['share_of_engine']:.0%}; half is the aim. "
+        f"**On an {now['device'].removeprefix('NVIDIA ')}**, one process (`--device cuda --dtype "
+        f"float16 --texts {now['texts']}`; random heads): {now['copies']:,} copies in "
+        f"{now['seconds']} s, {now['copies_a_second']:,} a second, where the engine alone computed "
+        f"{now['engine_copies_a_second']:,}: {now['share_of_engine']:.0%}; half is the aim. With "
+        f"older code, and trained models: {before['copies']:,} copies in {before['seconds']} s, "
+        f"{before['copies_a_second']:,} a second, {before['share_of_engine']:.0%} of "
+        f"{before['engine_copies_a_second']:,}. "
         f"{many['processes']} processes (NVIDIA's MPS; other copies, beside trainings): "
         f"{many['copies']:,} copies in {many['seconds']:.0f} s, "
-        f"{_thousands(many['copies'] / many['seconds'])} a second, with the GPU at 100 %. "
-        "*Open*: one process with today's code (`--device cuda --dtype float16 --texts 300 "
-        "--model MODEL --lm LM`). It starts fewer forward passes: for 128 texts "
-        "(`drop`, 9,865,000 copies) 766 of the victim, which were 1,027; 83 of the language model "
+        f"{_thousands(many['copies'] / many['seconds'])} a second, with the GPU at 100 %: so "
+        "attacks that are to fill a GPU run several at a time (`--workers`, or `ranmask reproduce "
+        "--jobs`). One process starts few forward passes: for 128 texts "
+        "(`drop`, 9,865,000 copies) 766 of the victim; 83 of the language model "
         "and 119 of the sentence encoder, in 83 rounds, are about as few as there can be.",
         "",
     ]

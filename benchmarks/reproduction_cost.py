@@ -1,29 +1,37 @@
 """What is open in the paper's tables: the commands that fill it, and what they will cost.
 
     python -m benchmarks.reproduction_cost
+    python -m benchmarks.reproduction_cost --run RUNS --lines 1 2 --jobs 18
 
-prints the table that ``results/reproduced/findings.md`` has.  Everything is counted from the
-records in ``results/reproduced``.  A step costs its share of an H200: its seconds over the number
-of steps that ran at a time.  See `Pace`.
+The first prints the table that ``results/reproduced/findings.md`` has.  Everything is counted from
+the records in ``results/reproduced``.  A step costs its share of an H200: its seconds over the
+number of steps that ran at a time.  See `Pace`.  The second runs lines of the table in one pool,
+so that no process waits while another line has work; ``benchmarks.reproduced_page --fill RUNS``
+takes what they made.  Where there is no hub, start it in a folder that holds the encoders under
+their hub ids, as ``sentence-transformers/all-MiniLM-L6-v2``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks.reproduced_page import REPRODUCED
+from ranmask.cli.main import run_command
+from ranmask.cli.reproduce_printing import ReproductionDisplay
 from ranmask.paper.reading import read_several
 from ranmask.paper.reproduction.plan import Planned, chosen, plan
-from ranmask.paper.reproduction.recipe import load_recipe
+from ranmask.paper.reproduction.recipe import Recipe, load_recipe
+from ranmask.paper.reproduction.running import reproduce
 from ranmask.paper.run_data import Attacked, Certified, Reproduction, Step, Trained
 
 SMALL, LARGE = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
@@ -62,36 +70,31 @@ class Line:
         words += ["--steps", self.steps] if self.steps else []
         return shlex.join([*words, "--jobs", str(self.jobs)])
 
-    def planned(self) -> Iterator[tuple[str, Planned]]:
-        """Its steps, with the recipe of each; those that recipes share once."""
+    def planned(self, runs: Path = Path("runs")) -> list[tuple[Recipe, list[Planned]]]:
+        """Its recipes, one for each seed, with the steps that are wanted of each."""
         first = self.settings.get("seed", 0)
-        plans = {
-            (name, seed): plan(
-                load_recipe(name, overrides={**self.settings, "seed": first + seed}), Path("runs")
-            )
-            for seed in range(self.seeds)
+        recipes = [
+            load_recipe(name, overrides={**self.settings, "seed": seed})
+            for seed in range(first, first + self.seeds)
             for name in self.recipes
-        }
-        wanted = chosen([step for steps in plans.values() for step in steps], self.steps)
-        for (name, _), steps in plans.items():
-            for step in steps:
-                if step.key in wanted:
-                    wanted.remove(step.key)
-                    yield name, step
+        ]
+        plans = [plan(recipe, runs) for recipe in recipes]
+        wanted = chosen([step for steps in plans for step in steps], self.steps)
+        return [
+            (recipe, [step for step in steps if step.key in wanted])
+            for recipe, steps in zip(recipes, plans, strict=True)
+        ]
 
 
+LONGER = {"longest": 256, "masks": 100, "texts": 300}
 LINES = (
     Line(
-        "third seed of both certified tables",
-        ("agnews-certified", "sst2-certified"),
-        {"seed": 2},
+        "IMDB: 256 tokens, 100 masks, 300 texts, no defence and RanMASK",
+        ("imdb-empirical",),
+        LONGER,
+        steps="*-none*,*-mask0.3-*",
     ),
-    Line(
-        "SST2 with hidden words masked",
-        ("sst2-empirical",),
-        {"hide": "mask"},
-        steps="*-logit-*,*-vote-*,*-fixed-*",
-    ),
+    Line("four rival defences on IMDB: the same", ("imdb-empirical",), LONGER, steps=RIVALS),
     Line(
         "all-mpnet-base-v2 by vote under BERT-Attack on AG News",
         ("agnews-empirical",),
@@ -107,24 +110,10 @@ LINES = (
         jobs=6,
     ),
     Line(
-        "four rival defences on AG News: 1,000 texts, three seeds",
-        ("agnews-empirical",),
-        seeds=3,
-        steps=RIVALS,
-    ),
-    Line("figure of masking rates: 300 texts, three seeds", ("rate-ablation",), {"texts": 300}, 3),
-    Line("SAFER: 300 texts", ("safer",), {"texts": 300}),
-    Line(
-        "IMDB: 256 tokens, 100 masks, 300 texts, no defence and RanMASK",
-        ("imdb-empirical",),
-        {"longest": 256, "masks": 100, "texts": 300},
-        steps="*-none*,*-mask0.3-*",
-    ),
-    Line(
-        "four rival defences on IMDB: the same",
-        ("imdb-empirical",),
-        {"longest": 256, "masks": 100, "texts": 300},
-        steps=RIVALS,
+        "figure of masking rates: two more seeds, 300 texts",
+        ("rate-ablation",),
+        {"texts": 300, "seed": 1},
+        seeds=2,
     ),
     Line("SNLI: 1,000 texts", ("snli-empirical",), {"texts": 1000}),
     Line("SAFER: 1,000 texts", ("safer",), {"texts": 1000}),
@@ -162,9 +151,13 @@ class Pace:
                 self._cells[run.name, _cell(step)].append(result)
 
     def of(self, line: Line) -> Cost:
-        """Of all steps of a line."""
-        costs = [self._step(name, step, line.settings) for name, step in line.planned()]
-        return Cost(*map(sum, zip(*map(astuple, costs), strict=True)))
+        """Of all steps of a line; those that recipes share once."""
+        costs = {
+            step.key: astuple(self._step(recipe.name, step, line.settings))
+            for recipe, steps in line.planned()
+            for step in steps
+        }
+        return Cost(*map(sum, zip(*costs.values(), strict=True)))
 
     def _step(self, recipe: str, step: Planned, settings: Mapping[str, Any]) -> Cost:
         large = str(settings.get("base", "")).endswith(LARGE)
@@ -285,6 +278,20 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def narrowed(lines: Sequence[Line], runs: Path) -> list[Recipe]:
+    """The recipes of lines, each once, with the steps that some line wants of it."""
+    recipes: dict[str, Recipe] = {}
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        for recipe, steps in line.planned(runs):
+            recipes[recipe.folder_name] = recipe
+            wanted[recipe.folder_name] |= {step.step.name for step in steps}
+    return [
+        replace(recipe, steps=tuple(step for step in recipe.steps if step.name in wanted[name]))
+        for name, recipe in recipes.items()
+    ]
+
+
 def _for_each(found: _Amounts) -> dict[str, float]:
     """Seconds for each of what was counted beside them."""
     sums = {name: map(sum, zip(*amounts, strict=True)) for name, amounts in found.items()}
@@ -312,5 +319,25 @@ def _asked_and_shown(
     return sum(result.queries), shown
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--run", type=Path, metavar="RUNS", help="run lines, in this folder")
+    parser.add_argument("--lines", type=int, nargs="+", help="numbers in the table, from 1 on")
+    parser.add_argument("--jobs", type=int, default=1, help="steps at a time")
+    options = parser.parse_args()
+    if options.run is None:
+        print(table(), end="")
+        return
+    lines = [LINES[number - 1] for number in options.lines or range(1, 1 + len(LINES))]
+    with ReproductionDisplay() as display:
+        reproduce(
+            narrowed(lines, options.run),
+            options.run,
+            run_command,
+            jobs=options.jobs,
+            display=display,
+        )
+
+
 if __name__ == "__main__":
-    print(table(), end="")
+    main()

@@ -30,6 +30,7 @@ from ranmask.paper.report.counting import mean_robust  # noqa: E402
 from ranmask.paper.report.experiments import experiments  # noqa: E402
 from ranmask.paper.report.methods import measured  # noqa: E402
 from ranmask.paper.report.sections import coverage, rates  # noqa: E402
+from ranmask.paper.reproduction.plan import plan  # noqa: E402
 from ranmask.paper.run_data import Attacked, Reproduction, Step, Trained  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
@@ -240,8 +241,22 @@ def test_a_command_that_fills_what_is_open_can_be_typed(line, tmp_path, capsys):
     words = [*shlex.split(line.command)[1:], "--runs", str(tmp_path), "--dry-run"]
     assert run_command(words) == 0
     printed = capsys.readouterr().out.splitlines()
-    steps = [one for one in printed if one.startswith("ranmask ")]
-    assert sorted(steps) == sorted(step.step.command for _, step in line.planned())
+    shown = [one for one in printed if one.startswith("ranmask ")]
+    wanted = {step.key: step.step.command for _, steps in line.planned() for step in steps}
+    assert sorted(shown) == sorted(wanted.values())
+
+
+def test_lines_run_in_one_pool_with_all_that_their_steps_need():
+    runs = Path("runs")
+    recipes = reproduction_cost.narrowed(reproduction_cost.LINES, runs)
+    assert len({recipe.folder_name for recipe in recipes}) == len(recipes)
+    planned = {step.key for recipe in recipes for step in plan(recipe, runs)}
+    assert planned == {
+        step.key
+        for line in reproduction_cost.LINES
+        for _, steps in line.planned(runs)
+        for step in steps
+    }
 
 
 def test_a_cost_grows_with_the_texts_and_seeds():
