@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 
 from ranmask.errors import OptionError
@@ -16,7 +16,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What keys and models may be called."""
 
 _KEY_CHARACTERS = 16
-_MODELS, _ACCESS, _LIMITS, _JOBS = "Models", "Access", "Limits", "Jobs"
+_model_option = partial(option, group="Models")
+_access_option = partial(option, group="Access")
+_limit_option = partial(option, group="Limits")
+_job_option = partial(option, group="Jobs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,105 +34,84 @@ class ServiceSettings(Checked, group="Service"):
     processes: int = option(
         "Processes that answer, each with models of its own; more for a CPU.", 1, least=1
     )
-    models: tuple[str, ...] = option(
+    models: tuple[str, ...] = _model_option(
         "A model to serve, as for certify, or a detector, as for detect; or NAME=MODEL; may be "
         "given several times. The first of its kind answers where a request names none.",
         ("news",),
         flag="model",
         short="m",
         repeated=True,
-        group=_MODELS,
     )
-    keep: int | None = option(
-        "Words that each copy shows.", unset="as saved", least=1, group=_MODELS
+    keep: int | None = _model_option("Words that each copy shows.", unset="as saved", least=1)
+    mask_rate: float | None = _model_option("Or: share of words that is hidden.", least=0, below=1)
+    reader: str | None = _model_option(
+        "The reader of a protected model whose folder only names it, as for certify."
     )
-    mask_rate: float | None = option(
-        "Or: share of words that is hidden.", least=0, below=1, group=_MODELS
+    synonyms: str | None = _model_option(
+        "Table for threat synonyms, as for certify.", unset="the model's"
     )
-    reader: str | None = option(
-        "The reader of a protected model whose folder only names it, as for certify.",
-        group=_MODELS,
-    )
-    synonyms: str | None = option(
-        "Table for threat synonyms, as for certify.", unset="the model's", group=_MODELS
-    )
-    device: str | None = option(
-        "cpu, cuda and so on.", unset="a GPU if there is one", group=_MODELS
-    )
-    models_file: Path | None = option(
-        "File with further models, one NAME=MODEL a line; read again on SIGHUP.", group=_MODELS
+    device: str | None = _model_option("cpu, cuda and so on.", unset="a GPU if there is one")
+    models_file: Path | None = _model_option(
+        "File with further models, one NAME=MODEL a line; read again on SIGHUP."
     )
     api_key: str | None = field(default=None, repr=False)
-    api_key_file: Path | None = option(
+    api_key_file: Path | None = _access_option(
         "File with API keys: KEY, NAME KEY or NAME KEY REQUESTS_A_MINUTE, one a line; read again "
-        f"on SIGHUP. For one key, {KEY_VARIABLE} instead.",
-        group=_ACCESS,
+        f"on SIGHUP. For one key, {KEY_VARIABLE} instead."
     )
-    cors_origins: tuple[str, ...] = option(
+    cors_origins: tuple[str, ...] = _access_option(
         "A web page of this origin, as https://example.org, may call; may be given several times.",
         (),
         flag="cors-origin",
         repeated=True,
-        group=_ACCESS,
     )
-    allowed_hosts: tuple[str, ...] = option(
+    allowed_hosts: tuple[str, ...] = _access_option(
         "A further name by which the service may be called without a key.",
         (),
         flag="allowed-host",
         repeated=True,
-        group=_ACCESS,
     )
-    body_bytes: int = option("Largest body of a request.", 1 << 20, above=0, group=_LIMITS)
-    arrival_seconds: float = option(
+    body_bytes: int = _limit_option("Largest body of a request.", 1 << 20, above=0)
+    arrival_seconds: float = _limit_option(
         "Most seconds for the head of a request to arrive, and its body.",
         10.0,
         above=0,
         flag="arrival",
-        group=_LIMITS,
     )
-    connections: int = option("Most connections that are open.", 1024, above=0, group=_LIMITS)
-    most_texts: int = option(
-        "Most texts in one request, up to 10,000.", 256, above=0, group=_LIMITS
+    connections: int = _limit_option("Most connections that are open.", 1024, above=0)
+    most_texts: int = _limit_option("Most texts in one request, up to 10,000.", 256, above=0)
+    most_words: int = _limit_option("Most words in one text, premise included.", 2000, above=0)
+    deadline_seconds: float = _limit_option(
+        "Most seconds for one answer.", 30.0, above=0, flag="deadline"
     )
-    most_words: int = option(
-        "Most words in one text, premise included.", 2000, above=0, group=_LIMITS
-    )
-    deadline_seconds: float = option(
-        "Most seconds for one answer.", 30.0, above=0, flag="deadline", group=_LIMITS
-    )
-    drain_seconds: float = option(
+    drain_seconds: float = _limit_option(
         "Seconds from SIGTERM, when /readyz says no, to closing the port.",
         1.0,
         least=0,
         flag="drain",
-        group=_LIMITS,
     )
-    batch_copies: int = option("Most copies scored at once.", 4096, above=0, group=_LIMITS)
-    waiting_copies: int = option(
-        "Most copies that wait for a model; beyond it, 429.", 1_000_000, above=0, group=_LIMITS
+    batch_copies: int = _limit_option("Most copies scored at once.", 4096, above=0)
+    waiting_copies: int = _limit_option(
+        "Most copies that wait for a model; beyond it, 429.", 1_000_000, above=0
     )
-    threads: int = option(
+    threads: int = _limit_option(
         "Requests that are worked on at once; short ones have as many threads of their own.",
         16,
         above=0,
-        group=_LIMITS,
     )
-    waiting_requests: int = option(
-        "Further requests that wait for a thread.", 128, least=0, group=_LIMITS
-    )
-    jobs: str | None = option(
+    waiting_requests: int = _limit_option("Further requests that wait for a thread.", 128, least=0)
+    jobs: str | None = _job_option(
         "Folder that keeps jobs for files (/v1/jobs), so that a service that is started again goes "
         "on with them.",
         unset="none are taken",
-        group=_JOBS,
     )
-    job_bytes: int = option("Largest file of a job.", 64 << 20, above=0, group=_JOBS)
-    job_rows: int = option("Most rows of a job.", 1_000_000, above=0, group=_JOBS)
-    most_jobs: int = option("Most jobs that are kept for one key.", 100, above=0, group=_JOBS)
-    job_days: float = option(
-        "Days that a job is kept after its end, with its texts.", 7.0, above=0, group=_JOBS
+    job_bytes: int = _job_option("Largest file of a job.", 64 << 20, above=0)
+    job_rows: int = _job_option("Most rows of a job.", 1_000_000, above=0)
+    most_jobs: int = _job_option("Most jobs that are kept for one key.", 100, above=0)
+    job_days: float = _job_option(
+        "Days that a job is kept after its end, with its texts.", 7.0, above=0
     )
-    log_texts: bool = option("Write the texts to the log too.", False, group=_ACCESS)
+    log_texts: bool = _access_option("Write the texts to the log too.", False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,7 +158,7 @@ def check_key(key: str, place: str) -> None:
         )
 
 
-@functools.lru_cache(256)
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
     if host == "localhost":

@@ -37,16 +37,16 @@ class DetectorTraining(Checked, kind="monotone", group="Detector"):
         above=0,
     )
     epochs: int = option("Epochs of training.", 10, least=1, group="Training")
-    learning_rate: float = option(shared.LEARNING_RATE, 0.02, above=0, group=shared.SCHEDULE)
+    learning_rate: float = shared.schedule_option(shared.LEARNING_RATE, 0.02, above=0)
     batch_size: int = shared.batch_size(64)
-    weight_decay: float = option(shared.SQUARED, 1e-6, least=0, group=shared.SCHEDULE)
+    weight_decay: float = shared.schedule_option(shared.SQUARED, 1e-6, least=0)
     class_weights: shared.ClassWeights = option(
         "balanced: both sides count the same, however few texts one has; or none. Of additions at "
         "the ends, harmless texts then count three times as much.",
         "balanced",
         group="Training",
     )
-    buckets: int = option("Rows of the table.", 1 << 18, least=1, group=shared.SIZES)
+    buckets: int = shared.size_option("Rows of the table.", 1 << 18, least=1)
     most_words: int = shared.most_words(group="Training")
     seed: int = shared.random_seed(group="Training")
 

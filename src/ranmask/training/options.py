@@ -40,98 +40,86 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     added up as the smoothed classifier does, and the loss is on the margin of the sum.
     """
 
-    keep: tuple[int, ...] = option(
+    keep: tuple[int, ...] = shared.mask_option(
         "Words that copies show; several, as 1,2,3, are mixed, and the first is certified. Beside "
         "--mask-rate, with --family deletion: on average, of longer texts.",
         (),
         least=1,
-        group=shared.MASKS,
     )
-    mask_rate: float | None = option(
-        "Or: share of words that is hidden.", least=0, below=1, group=shared.MASKS
+    mask_rate: float | None = shared.mask_option(
+        "Or: share of words that is hidden.", least=0, below=1
     )
-    hide: Hiding = option(
-        "drop leaves hidden words out, mask shows a token for each.", "drop", group=shared.MASKS
+    hide: Hiding = shared.mask_option(
+        "drop leaves hidden words out, mask shows a token for each.", "drop"
     )
-    family: Literal["auto", "windows", "deletion"] = option(
+    family: Literal["auto", "windows", "deletion"] = shared.mask_option(
         "Kept sets that training draws: at random (auto) or windows; or deletion: every word is "
         "deleted with the chance --mask-rate.",
         "auto",
-        group=shared.MASKS,
     )
-    head: Head = option(
+    head: Head = shared.size_option(
         "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
         "choice",
-        group=shared.SIZES,
     )
-    pair_head: bool = option(
-        "For pairs: both encodings, concatenated, and two layers.", False, group=shared.SIZES
+    pair_head: bool = shared.size_option(
+        "For pairs: both encodings, concatenated, and two layers.", False
     )
     epochs: int = option(shared.EPOCHS, 20, least=0)
-    copies: int = option("Masked copies of a text in a step.", 1, least=1, group=shared.MASKS)
-    ramp: float = option(
+    copies: int = shared.mask_option("Masked copies of a text in a step.", 1, least=1)
+    ramp: float = shared.mask_option(
         "Share of masked training in which the number of hidden words rises, from none.",
         0.0,
         least=0,
         most=1,
-        group=shared.MASKS,
     )
     patience: int | None = option(
         "Evaluations without gain before it stops.", 3, unset="never", least=1
     )
-    vote_epochs: int = option("Epochs of vote training after it.", 0, least=0, group=shared.VOTES)
-    vote_copies: int = option("Most copies of a text in a vote.", 64, least=1, group=shared.VOTES)
-    vote_loss: VoteLoss = option(
-        "certified: counts texts that are not certified; margin: a hinge.",
-        "certified",
-        group=shared.VOTES,
+    vote_epochs: int = shared.vote_option("Epochs of vote training after it.", 0, least=0)
+    vote_copies: int = shared.vote_option("Most copies of a text in a vote.", 64, least=1)
+    vote_loss: VoteLoss = shared.vote_option(
+        "certified: counts texts that are not certified; margin: a hinge.", "certified"
     )
-    target_words: int = option(
+    target_words: int = shared.vote_option(
         "Changed words to be certified against: certified accuracy is averaged from 0 up to "
         "it, in the loss and where the best checkpoint is chosen.",
         5,
         least=1,
-        group=shared.VOTES,
     )
-    temperature: float | None = option(
-        shared.TEMPERATURE, unset="target / 2.5", above=0, group=shared.VOTES
+    temperature: float | None = shared.vote_option(
+        shared.TEMPERATURE, unset="target / 2.5", above=0
     )
-    accuracy_weight: float = option(shared.ACCURACY_WEIGHT, 1.0, least=0, group=shared.VOTES)
-    margin: float = option(shared.MARGIN, 0.55, least=0, group=shared.VOTES)
+    accuracy_weight: float = shared.vote_option(shared.ACCURACY_WEIGHT, 1.0, least=0)
+    margin: float = shared.vote_option(shared.MARGIN, 0.55, least=0)
     class_weights: shared.ClassWeights = shared.class_weights("balanced")
     positive: str | None = shared.positive()
-    learning_rate: float | None = option(
+    learning_rate: float | None = shared.schedule_option(
         shared.LEARNING_RATE,
         unset="2e-4, 5e-5 from 50M parameters",
         above=0,
         most=shared.LARGEST_RATE,
-        group=shared.SCHEDULE,
     )
-    vote_learning_rate: float | None = option(
-        "The same for vote training.",
-        unset="the same",
-        above=0,
-        most=shared.LARGEST_RATE,
-        group=shared.VOTES,
+    vote_learning_rate: float | None = shared.vote_option(
+        "The same for vote training.", unset="the same", above=0, most=shared.LARGEST_RATE
     )
     weight_decay: float = shared.weight_decay(1e-6)
     batch_size: int = shared.batch_size(32)
     accumulate: int = shared.accumulate(1)
     gradient_clip: float = shared.gradient_clip(1.0)
-    layers: int | None = option(
-        "Keep only the first layers of the base.", unset="all", least=1, group=shared.SIZES
+    layers: int | None = shared.size_option(
+        "Keep only the first layers of the base.", unset="all", least=1
     )
-    vocabulary: int | None = option(
-        "Keep only the most frequent tokens.", unset="all", least=100, group=shared.SIZES
+    vocabulary: int | None = shared.size_option(
+        "Keep only the most frequent tokens.", unset="all", least=100
     )
-    longest: int | None = option(shared.LONGEST, unset="as the base", least=8, group=shared.SIZES)
+    longest: int | None = shared.size_option(shared.LONGEST, unset="as the base", least=8)
     weights: shared.WeightType = shared.weights("float32")
     evaluate_every: int | None = shared.evaluate_every()
     validation_rows: int = shared.validation_rows(500)
-    ensemble: Ensemble | None = option(
-        "How copies are added up.", unset="vote; score after vote training", group=shared.SAVED
+    ensemble: Ensemble | None = shared.saved_option(
+        "How copies are added up.", unset="vote; score after vote training"
     )
-    masks: int | None = option("Most copies a text.", unset="1000", least=1, group=shared.SAVED)
+    masks: int | None = shared.saved_option("Most copies a text.", unset="1000", least=1)
     seed: int = shared.random_seed(below=2**32)
 
     def __post_init__(self) -> None:
@@ -242,20 +230,20 @@ class MlmOptions(Checked, kind="mlm", group="Training"):
     """
 
     epochs: int = option(shared.EPOCHS, 3, least=1)
-    mask_rate: float = option(
-        "Share of tokens that are predicted.", 0.15, above=0, below=1, group=shared.MASKS
+    mask_rate: float = shared.mask_option(
+        "Share of tokens that are predicted.", 0.15, above=0, below=1
     )
-    learning_rate: float = option(
-        shared.LEARNING_RATE, 3e-4, above=0, most=shared.LARGEST_RATE, group=shared.SCHEDULE
+    learning_rate: float = shared.schedule_option(
+        shared.LEARNING_RATE, 3e-4, above=0, most=shared.LARGEST_RATE
     )
-    warmup: float = option(
-        "Share of the steps in which it rises.", 0.06, least=0, below=1, group=shared.SCHEDULE
+    warmup: float = shared.schedule_option(
+        "Share of the steps in which it rises.", 0.06, least=0, below=1
     )
     weight_decay: float = shared.weight_decay(0.01)
     batch_size: int = shared.batch_size(32)
     accumulate: int = shared.accumulate(1)
     gradient_clip: float = shared.gradient_clip(1.0)
-    longest: int = option(shared.LONGEST, 128, least=16, group=shared.SIZES)
+    longest: int = shared.size_option(shared.LONGEST, 128, least=16)
     weights: shared.WeightType = shared.weights("float32")
     evaluate_every: int | None = shared.evaluate_every()
     validation_rows: int = shared.validation_rows(500)

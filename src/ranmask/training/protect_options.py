@@ -9,21 +9,18 @@ from ranmask.options import SEED
 from ranmask.options.fields import Checked, option
 from ranmask.training.table_options import WordTableOptions
 
-CHOICE = "The choice"
 MOST_LEVELS = 5
 MOST_WORDS = 50
 """Changed words that figures are counted for at most."""
 
-WORDS = partial(
-    option, "Numbers of changed words that matter.", least=1, most=MOST_WORDS, group=CHOICE
-)
+_choice_option = partial(option, group="The choice")
+WORDS = partial(_choice_option, "Numbers of changed words that matter.", least=1, most=MOST_WORDS)
 GIVE_UP = partial(
-    option,
+    _choice_option,
     "Points of accuracy that may be given up against the model alone; without labels, of "
     "agreement with it.",
     least=0,
     most=100,
-    group=CHOICE,
 )
 
 
@@ -37,13 +34,12 @@ class ProtectOptions(Checked, group="Training"):
 
     words: tuple[int, ...] = WORDS((1, 2, 5))
     give_up: float = GIVE_UP(1.0)
-    levels: int = option(
+    levels: int = _choice_option(
         "Levels that the model may read: 1: whole texts; 2: halves, too; 3: quarters, ...; those "
         "that prove too little for their calls are left out.",
         1,
         least=1,
         most=MOST_LEVELS,
-        group=CHOICE,
     )
     target_words: int | None = option(
         "Most changed words that the table is trained for.",
@@ -51,10 +47,9 @@ class ProtectOptions(Checked, group="Training"):
         least=1,
         most=MOST_WORDS,
     )
-    balanced: bool = option(
+    balanced: bool = _choice_option(
         "Count every class alike, in the choice and in its figures: for rare classes that matter.",
         False,
-        group=CHOICE,
     )
     sure: float = option(
         "Least score of the model's own label that a table learns from.", 0.0, least=0, most=1

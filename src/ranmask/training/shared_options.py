@@ -24,6 +24,12 @@ LONGEST = "Most tokens of a text that are read."
 MARGIN = "Margin to reach."
 SQUARED = "Of squared weights."
 
+mask_option = partial(option, group=MASKS)
+vote_option = partial(option, group=VOTES)
+schedule_option = partial(option, group=SCHEDULE)
+size_option = partial(option, group=SIZES)
+saved_option = partial(option, group=SAVED)
+
 class_weights = partial(
     option, "balanced: every class counts the same, however few texts it has; or none."
 )
@@ -34,11 +40,11 @@ random_seed = partial(option, "Seed of all that is drawn at random.", 0, least=0
 most_words = partial(
     option, "Words of a text that are trained on, which bounds memory.", 800, least=1
 )
-batch_size = partial(option, TEXTS, least=1, group=SCHEDULE)
-accumulate = partial(option, "Batches in a step.", least=1, group=SCHEDULE)
-gradient_clip = partial(option, "Largest norm of the gradient.", above=0, group=SCHEDULE)
-weight_decay = partial(option, "AdamW's.", least=0, group=SCHEDULE)
-weights = partial(option, "Type that weights are stored in.", group=SIZES)
+batch_size = partial(schedule_option, TEXTS, least=1)
+accumulate = partial(schedule_option, "Batches in a step.", least=1)
+gradient_clip = partial(schedule_option, "Largest norm of the gradient.", above=0)
+weight_decay = partial(schedule_option, "AdamW's.", least=0)
+weights = partial(size_option, "Type that weights are stored in.")
 evaluate_every = partial(
     option, "Steps between evaluations, each a checkpoint.", unset="an epoch", least=1
 )

@@ -48,54 +48,46 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     always the same.
     """
 
-    threat: TableThreat = option(
+    threat: TableThreat = shared.vote_option(
         "What is trained for, and certified by default: words replaced by any others "
         "(substitutions) or by synonyms, inserted, or edited; or edited characters. Several, "
         "separated by commas, are trained for together, and certified side by side.",
         "substitutions",
-        group=shared.VOTES,
     )
-    threats: tuple[TableThreat, ...] | None = option(
+    threats: tuple[TableThreat, ...] | None = shared.vote_option(
         "Other threats that are trained for too; of synonyms, all words at once.",
         unset="none",
         after="threat",
-        group=shared.VOTES,
     )
-    synonyms: str | None = option(
-        "Their table: a name (jia2019), a JSON file, or the folder of a model with one.",
-        group=shared.VOTES,
+    synonyms: str | None = shared.vote_option(
+        "Their table: a name (jia2019), a JSON file, or the folder of a model with one."
     )
-    synonym_weight: float = option(
+    synonym_weight: float = shared.vote_option(
         "What synonyms count beside other threats: more proves more of them, less of the others.",
         0.2,
         above=0,
-        group=shared.VOTES,
     )
-    target_words: int | None = option(
+    target_words: int | None = shared.vote_option(
         "Most changes (of words; characters) that training tries to certify; 0: accuracy alone.",
         unset="an eighth of the median text, 1 to 8; twice that of insertions, two thirds of "
         "characters, all words of synonyms",
         least=0,
-        group=shared.VOTES,
     )
-    family: TableFamily | None = option(
-        "all, or distinct (each word counts once).", unset=_by_target("family"), group=shared.MASKS
+    family: TableFamily | None = shared.mask_option(
+        "all, or distinct (each word counts once).", unset=_by_target("family")
     )
-    temperature: float | None = option(
-        shared.TEMPERATURE,
-        unset=_by_target("temperature"),
-        above=0,
-        group=shared.VOTES,
+    temperature: float | None = shared.vote_option(
+        shared.TEMPERATURE, unset=_by_target("temperature"), above=0
     )
     epochs: int | None = option(shared.EPOCHS, unset=_by_target("epochs"), least=1)
     warm_epochs: int | None = option(
         "Epochs on the margin before the certified loss.", unset=_by_target("warm_epochs"), least=0
     )
-    learning_rate: float | None = option(
-        shared.LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=shared.SCHEDULE
+    learning_rate: float | None = shared.schedule_option(
+        shared.LEARNING_RATE, unset=_by_target("learning_rate"), above=0
     )
-    batch_size: int | None = option(
-        shared.TEXTS, unset="up to 512, 256 of all synonyms", least=1, group=shared.SCHEDULE
+    batch_size: int | None = shared.schedule_option(
+        shared.TEXTS, unset="up to 512, 256 of all synonyms", least=1
     )
     feature_dropout: float | None = option(
         "Share of features that is silent in a step.",
@@ -103,34 +95,29 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         least=0,
         below=1,
     )
-    weight_decay: float | None = option(
-        shared.SQUARED, unset=_by_target("weight_decay"), least=0, group=shared.SCHEDULE
+    weight_decay: float | None = shared.schedule_option(
+        shared.SQUARED, unset=_by_target("weight_decay"), least=0
     )
-    margin: float = option(shared.MARGIN, 0.3, above=0, below=1, group=shared.VOTES)
-    accuracy_weight: float | None = option(
-        shared.ACCURACY_WEIGHT,
-        unset=_by_target("accuracy_weight"),
-        least=0,
-        group=shared.VOTES,
+    margin: float = shared.vote_option(shared.MARGIN, 0.3, above=0, below=1)
+    accuracy_weight: float | None = shared.vote_option(
+        shared.ACCURACY_WEIGHT, unset=_by_target("accuracy_weight"), least=0
     )
-    whole_weight: float = option(
-        "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=shared.VOTES
+    whole_weight: float = shared.vote_option(
+        "Words that a whole-text model weighs, which votes too.", 0.0, least=0
     )
     class_weights: shared.ClassWeights = shared.class_weights("balanced")
-    normalise: Normalisation = option(
+    normalise: Normalisation = shared.size_option(
         "Spellings that are read as one: case (and punctuation around a word), or lookalikes too.",
         "none",
-        group=shared.SIZES,
     )
-    lexicon: Lexicon | None = option(
+    lexicon: Lexicon | None = shared.size_option(
         "open: any word says something. closed: a word that was not learned says nothing, so that "
         "changed characters do less.",
         unset="closed for characters, else open",
-        group=shared.SIZES,
     )
     positive: str | None = shared.positive()
-    buckets: int = option(
-        "Rows of the table; of a closed lexicon, most words.", 1 << 18, least=1, group=shared.SIZES
+    buckets: int = shared.size_option(
+        "Rows of the table; of a closed lexicon, most words.", 1 << 18, least=1
     )
     most_words: int = shared.most_words()
     partitions: int | None = option(
