@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary, certified_values
-from ranmask.metrics.detection import DetectionSummary
-from ranmask.results import Certificate, PartitionCertificate
-from ranmask.runs.summary import add_poisoned, all_words, detected_text, poisoned_values
+from ranmask.results import Certificate
+from ranmask.runs.summary import RunSummary, all_words, poisoned_values
 from ranmask.runs.task import class_number
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -21,7 +20,7 @@ def certified_summary(
     classifier: CertifiedClassifier, texts: Sequence[Text], labels: Sequence[int]
 ) -> CertifiedSummary:
     """Certify every text and count."""
-    return _counted(classifier.certify(texts), labels)
+    return _summary(classifier.certify(texts), labels).certified
 
 
 def check_positive(positive: str | None, names: Sequence[str]) -> None:
@@ -54,60 +53,42 @@ def measured_figures(
         results = classifier.certify_margins(texts, number)
     else:
         results = classifier.certify(texts)
-    summary = _counted(results, labels)
-    found = figures(summary, names, class_weights) | all_words(threat, summary)
-    found |= _other_threats(results, labels) | _poisoned(results, labels)
+    summary = _summary(results, labels, names, number)
+    found = figures(summary.certified, names, class_weights) | all_words(threat, summary.certified)
+    own = {result.threat for result in results}
+    others = {
+        other: {"certified_accuracy": _shares(counted)} | all_words(other, counted)
+        for other, counted in summary.threats.items()
+        if other not in own
+    }
+    if others:
+        found["threats"] = others
+    if summary.poisoned:
+        found["poisoned"] = poisoned_values(summary.poisoned)
     if number is not None:
-        detection = DetectionSummary()
-        for result, label in zip(results, labels, strict=True):
-            detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
-        found["positive"] = {"name": names[number], **detection.values()}
+        found["positive"] = {"name": names[number], **summary.detection.values()}
     return found
 
 
-def _other_threats(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:
-    """Certified accuracies against other threats, where several are certified."""
-    summaries: dict[str, CertifiedSummary] = {}
-    for result, label in zip(results, labels, strict=True):
-        for threat, radius in result.radii.items():
-            if threat != result.threat:
-                summaries.setdefault(threat, CertifiedSummary()).add(
-                    correct=result.label_id == label, radius=radius, words=result.words
-                )
-    values = {
-        threat: {"certified_accuracy": _shares(summary)} | all_words(threat, summary)
-        for threat, summary in summaries.items()
-    }
-    return {"threats": values} if values else {}
+def _summary(
+    results: Sequence[Certificate],
+    labels: Sequence[int],
+    names: Sequence[str] | None = None,
+    positive: int | None = None,
+) -> RunSummary:
+    """What a run over these texts would say of them."""
+    summary = RunSummary("certify", names, positive=positive)
+    summary.add(
+        {**result.to_dict(), "expected_id": label, "correct": result.label_id == label}
+        for result, label in zip(results, labels, strict=True)
+    )
+    return summary
 
 
 def _shares(summary: CertifiedSummary) -> list[float]:
     """Certified accuracy at 0, 1, 2, ... changes, up to the largest radius."""
     most = max(summary.largest_radius, 1)
     return [float(summary.certified_accuracy(changed)) for changed in range(most + 1)]
-
-
-def _poisoned(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:
-    """Certified accuracies beside poisoned training texts, where those are certified."""
-    summaries: dict[int, CertifiedSummary] = {}
-    for result, label in zip(results, labels, strict=True):
-        if isinstance(result, PartitionCertificate):
-            line = {"correct": result.label_id == label, "words": result.words}
-            add_poisoned(summaries, result.poisoned, {**line, "expected_id": label})
-    return {"poisoned": poisoned_values(summaries)} if summaries else {}
-
-
-def _counted(results: Sequence[Certificate], labels: Sequence[int]) -> CertifiedSummary:
-    summary = CertifiedSummary()
-    for result, label in zip(results, labels, strict=True):
-        summary.add(
-            correct=result.label_id == label,
-            radius=result.radius,
-            words=result.words,
-            expected=label,
-            named=result.label_id,
-        )
-    return summary
 
 
 def certified_score(
