@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ranmask.errors import (
@@ -45,6 +45,13 @@ _KINDS: dict[str, type[RanmaskError]] = {
     "unusable_file": DataError,
 }
 """The errors of the library, by the codes of the service's; all others are `ServiceError`."""
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    body: bytes | IO[bytes] | None
+    headers: Mapping[str, str]
 
 
 class Calls:
@@ -118,12 +125,13 @@ class Calls:
         Where the service is busy, it is asked again when it says; ``once``: not where the
         connection broke, for the request may have been heard.
         """
+        request = _Request(method, path, body, headers or {})
         attempt = 0
         problem: RanmaskError
         while True:
             check_cancelled()
             try:
-                connection, response = self._ask(method, path, body, headers or {}, once)
+                connection, response = self._ask(request, once)
             except (OSError, HTTPException) as error:
                 problem = self._unreachable(error)
                 again = self._reached and not once and not isinstance(error, ssl.SSLError)
@@ -147,42 +155,27 @@ class Calls:
             raise
         self._put_back(connection, response)
 
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes | IO[bytes] | None,
-        headers: Mapping[str, str],
-        once: bool,
-    ) -> tuple[HTTPConnection, HTTPResponse]:
+    def _ask(self, request: _Request, once: bool) -> tuple[HTTPConnection, HTTPResponse]:
         kept = None if once else self._take()
         if kept is not None:
             try:
-                return kept, self._exchange(kept, method, path, body, headers)
+                return kept, self._exchange(kept, request)
             except (ConnectionError, HTTPException):
                 kept.close()  # it was closed meanwhile, as connections are
         make = HTTPSConnection if self._secure else HTTPConnection
         connection = make(self._host, self._port, timeout=self._timeout)
         try:
-            return connection, self._exchange(connection, method, path, body, headers)
+            return connection, self._exchange(connection, request)
         except BaseException:
             connection.close()
             raise
 
-    def _exchange(
-        self,
-        connection: HTTPConnection,
-        method: str,
-        path: str,
-        body: bytes | IO[bytes] | None,
-        headers: Mapping[str, str],
-    ) -> HTTPResponse:
+    def _exchange(self, connection: HTTPConnection, request: _Request) -> HTTPResponse:
+        method, path, body, headers = request
         if body is not None and not isinstance(body, bytes):
             body.seek(0)
         try:
-            connection.request(
-                method, self._prefix + path, body, headers={**self._headers, **headers}
-            )
+            connection.request(method, self._prefix + path, body, {**self._headers, **headers})
         except (BrokenPipeError, ConnectionResetError):
             if connection.sock is None or isinstance(body, bytes) or body is None:
                 raise
