@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -60,10 +61,6 @@ class SamePartOfSpeech(Constraint):
 
     tagger: Tagger
     verbs_for_nouns: bool = True
-    # Of words that have many candidates.
-    _known: dict[tuple[str, ...], str] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
         for position in text.new_words:
@@ -78,14 +75,10 @@ class SamePartOfSpeech(Constraint):
                 return False
         return True
 
-    def _known_tag(self, context: tuple[str, ...], word: str) -> str:
-        asked = *context, word
-        tag = self._known.get(asked)
-        if tag is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            tag = self._known[asked] = _tag(self.tagger, context, word)
-        return tag
+    @cached_property
+    def _known_tag(self) -> Callable[[tuple[str, ...], str], str]:
+        """`_tag`, which remembers: of words that have many candidates it is asked again."""
+        return lru_cache(_MOST_KNOWN)(partial(_tag, self.tagger))
 
 
 def _tag(tagger: Tagger, context: tuple[str, ...], word: str) -> str:

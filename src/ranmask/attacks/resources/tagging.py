@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,7 +66,13 @@ class NltkTagger:
         self._universal = universal
         self._known = known
         self._classes = sorted(set(classes), reverse=True)  # of a tie NLTK takes the last name
-        self._rows = _Rows(weights, self._classes)
+
+        def row(feature: str) -> npt.NDArray[np.float64] | None:
+            """The weights of a feature for all classes, made when it is first asked for."""
+            known = weights.get(feature)
+            return None if known is None else np.array([known.get(t, 0.0) for t in self._classes])
+
+        self._row = cache(row)
         # Attacks ask for the words around a place again and again, with one of them replaced.
         self._likeliest = lru_cache(maxsize=_CACHED_WORDS)(self._perceptron)
 
@@ -107,23 +113,10 @@ class NltkTagger:
             f"i+2 word {second_right}",
         )
         total = np.zeros(len(self._classes))
-        for row in map(self._rows.__getitem__, features):  # in turn: sums round as NLTK's do
+        for row in map(self._row, features):  # in turn: sums round as NLTK's do
             if row is not None:
                 total += row
         return self._classes[int(total.argmax())]
-
-
-class _Rows(dict[str, "npt.NDArray[np.float64] | None"]):
-    """The weights of a feature for all classes, made when it is first asked for."""
-
-    def __init__(self, weights: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> None:
-        self._weights, self._classes = weights, classes
-
-    def __missing__(self, feature: str) -> npt.NDArray[np.float64] | None:
-        known = self._weights.get(feature)
-        row = None if known is None else np.array([known.get(tag, 0.0) for tag in self._classes])
-        self[feature] = row
-        return row
 
 
 def _normalised(word: str) -> str:
