@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranmask.metrics import class_table, poisoned_table
-from ranmask.training.detector_card import detector_card
 from ranmask.training.options import DELETION_VALIDATION
 
 
@@ -209,7 +208,68 @@ that it finds unlikely may be perfectly good. No label was used to train it.
 
 
 def _detector(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-    return f"{detector_card(run, measured, _origin(run))}\n{_options(run)}\n"
+    options = run["options"]
+    where = {"anywhere": "anywhere", "ends": "before or after it"}[options["additions"]]
+    rates, recall = measured["false_positives"], measured["recall"]
+    by_words = [
+        [words, f"{share['texts']:,}", _interval(share)]
+        for words, share in measured["false_positives_by_words"].items()
+    ]
+    certified = [
+        [changed, _interval(share)] for changed, share in measured["certified_recall"].items()
+    ]
+    few = f" ({measured['too_few']})" if "too_few" in measured else ""
+    return f"""\
+A detector of `{options["positive"]}`, to be used with `ranmask`. **What it flags stays flagged,
+whatever text is added {where}**; each result says how many words must be changed besides.
+
+```python
+from ranmask import load_detector
+
+detector = load_detector("path/to/this/folder")
+[found] = detector.detect(["..."])
+print(found.flagged, found.proved)
+```
+
+- Classes: {", ".join(run["train"]["label_names"])}
+{_origin(run)}
+- Threshold: set on the validation rows, for at most {options["false_positives"]} false
+  positives{few}
+
+## Measured on validation
+
+The rows that the threshold was set on; shares with 95 % intervals (Clopper-Pearson). Measure it on
+texts of your own with `ranmask detect --label-column`.
+
+False positives: {_interval(rates)} of {rates["texts"]:,} texts. By their number of words:
+
+{markdown_table(["words", "texts", "false positives"], by_words)}
+
+Recall: {_interval(recall)} of {recall["texts"]:,} texts. Flagged, and proved
+to stay so whatever is added {where}, and at so many changed words at the same time:
+
+{markdown_table(["changed words", "certified recall"], certified)}
+{_by(options["by"], measured["by"]) if "by" in measured else ""}
+{_options(run)}
+"""
+
+
+def _by(column: str, groups: Mapping[str, Any]) -> str:
+    """The rates of a detector for each value of a column."""
+    rows = []
+    for name, found in groups.items():
+        shares = found["false_positives"], found["recall"]
+        cells = (f"{_interval(share)} of {share['texts']:,}" for share in shares)
+        rows.append([name.replace("|", "/"), *cells])
+    table = markdown_table([column, "false positives", "recall"], rows)
+    return f"\nBy `{column}`:\n\n{table}\n"
+
+
+def _interval(share: Mapping[str, Any]) -> str:
+    if "share" not in share:
+        return "none"
+    low, high = share["interval"]
+    return f"{share['share']:.3f} ({low:.3f} to {high:.3f})"
 
 
 def _origin(run: Mapping[str, Any]) -> str:
