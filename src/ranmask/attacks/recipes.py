@@ -151,30 +151,25 @@ def build_recipe(
     )
 
 
+_OF_CERTIFICATES: dict[str, Any] = {
+    "preset": None,
+    "tokenization": "words",
+    "ranking": search.ByUnknown(),
+    "budget": "radius+1",
+}
+"""Parts of recipes that do what a certificate says is harmless; presets change nothing."""
+
+
 def _anywords(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
-    """What a certificate says is harmless; presets change nothing."""
-    return {
-        "preset": None,
-        "tokenization": "words",
-        "ranking": search.ByUnknown(),
-        "candidates": OpposingWords(vocabulary.words),
-        "search": Directed(),
-        "budget": "radius+1",
-    }
+    """What the certificate of replaced words says is harmless."""
+    candidates = OpposingWords(vocabulary.words)
+    return {**_OF_CERTIFICATES, "candidates": candidates, "search": Directed()}
 
 
 def _any_edits(unit: Threat, candidates: Candidates, places: int = 12) -> dict[str, Any]:
-    """What the certificate of a threat says is harmless; presets change nothing."""
-    return {
-        "preset": None,
-        "tokenization": "words",
-        "ranking": search.ByUnknown(),
-        "candidates": candidates,
-        "search": edits.AnyEdits(places),
-        "budget": "radius+1",
-        "unit": unit,
-        "again": True,
-    }
+    """What the certificate of a threat says is harmless."""
+    searched = {"candidates": candidates, "search": edits.AnyEdits(places), "again": True}
+    return {**_OF_CERTIFICATES, **searched, "unit": unit}
 
 
 def _word_edits(unit: Threat, *sorts: edits.Sort, places: int = 12) -> _Build:

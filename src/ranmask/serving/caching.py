@@ -46,11 +46,6 @@ class CachingClassifier(WrappedClassifier):
             for said, wanted in zip(rows, names, strict=True)
         ]
 
-    @property
-    def copies(self) -> int:
-        """How many copies ``base`` was asked about."""
-        return sum(map(len, self._rows.values()))
-
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """As ``base``: random synonyms hardly ever repeat."""
         return self.inner.score_drawn(texts)

@@ -206,18 +206,14 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
         }
 
     def settled(self, parameters: int) -> TrainingOptions:
-        """These options with the learning rate filled in, for an encoder of so many parameters."""
+        """These options with the learning rate filled in, for an encoder of so many parameters.
+
+        It is the paper's for one of BERT-base's size.  A small one learns nothing with that from a
+        few thousand texts (docs/training.md).
+        """
         if self.learning_rate is not None:
             return self
-        return replace(self, learning_rate=default_learning_rate(parameters))
-
-
-def default_learning_rate(parameters: int) -> float:
-    """The peak for an encoder of so many parameters: the paper's for one of BERT-base's size.
-
-    A small one learns nothing with that from a few thousand texts (docs/training.md).
-    """
-    return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
+        return replace(self, learning_rate=_LARGE_RATE if parameters >= _LARGE else _SMALL_RATE)
 
 
 @dataclass(frozen=True)
