@@ -246,27 +246,8 @@ class AttackedText:
 
     def window(self, position: int, size: int | None) -> str:
         """The text of ``size`` words around a position, or of all words, from first to last."""
-        if self.origin is not None and len(self.new_words) == 1 and self._words_stay:
-            [(changed, word)] = self.new_words.items()
-            if changed == position:
-                before, after = self.origin._around(position, size)
-                return before + word + after
         start, stop = self._window(position, size)
         return self.joined[start:stop]
-
-    def _around(self, position: int, size: int | None) -> tuple[str, str]:
-        """What is before and after a word in its window; candidates for the word share it."""
-        found = self._known_around.get((position, size))
-        if found is None:
-            (first, last), (part, start, stop) = self._window(position, size), self.spans[position]
-            offset = part and len(self.parts[0]) + 1
-            found = self.joined[first : offset + start], self.joined[offset + stop : last]
-            self._known_around[position, size] = found
-        return found
-
-    @cached_property
-    def _known_around(self) -> dict[tuple[int, int | None], tuple[str, str]]:
-        return {}
 
     def _window(self, position: int, size: int | None) -> tuple[int, int]:
         """Where a window begins and ends in the joined string."""
