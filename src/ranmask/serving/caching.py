@@ -30,9 +30,8 @@ class CachingClassifier(WrappedClassifier):
         new: list[MaskedCopies] = []
         unknown: list[tuple[dict[bytes, Scores], bytes]] = []
         for one, said, wanted in zip(copies, rows, names, strict=True):
-            places = {
-                name: place for place, name in enumerate(wanted) if name not in said
-            }  # of copies that are alike, one
+            # Of copies that are alike, one.
+            places = {name: place for place, name in enumerate(wanted) if name not in said}
             if places:
                 kept = one.kept[sorted(places.values())]
                 new.append(MaskedCopies(one.document, one.words_read, kept))

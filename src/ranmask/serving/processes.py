@@ -57,9 +57,8 @@ class Supervisor:
             with ThreadPoolExecutor(settings.processes) as threads:
                 kept = [threads.submit(self._keep) for _ in range(settings.processes)]
                 self._ending.wait()
-                self._send(
-                    signal.SIGTERM, self._children
-                )  # nothing new, unless one of them could not start
+                # Nothing new, unless one of them could not start.
+                self._send(signal.SIGTERM, self._children)
                 if wait(kept, patience).not_done:
                     log("processes killed", processes=[child.pid for child in self._children])
                     self._send(signal.SIGKILL, self._children)
