@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
@@ -227,6 +228,9 @@ class AttackQuestion(OneText):
     )
 
 
+_name: Any = partial(Field, default=None, max_length=200)
+
+
 class JobQuestion(Question):
     """What every job may say."""
 
@@ -243,11 +247,8 @@ class JobQuestion(Question):
         description="A name for the file, to know the job by.",
         examples=["rows.csv"],
     )
-    positive: str | None = Field(
-        default=None,
-        max_length=200,
-        description="A class that the summary holds against all others.",
-        examples=["Sports"],
+    positive: str | None = _name(
+        description="A class that the summary holds against all others.", examples=["Sports"]
     )
 
 
@@ -263,9 +264,7 @@ _Names: TypeAlias = list[Annotated[str, Field(min_length=1, max_length=200)]]
 class JobFile(JobQuestion):
     """What is said in the address of a job for a file, whose body is the file."""
 
-    text_column: str | None = Field(
-        default=None,
-        max_length=200,
+    text_column: str | None = _name(
         description="The column that holds the text; `text` by default, or the only one.",
         examples=["text"],
     )
@@ -276,11 +275,8 @@ class JobFile(JobQuestion):
         description="Instead: the columns that hold premise and hypothesis.",
         examples=[["premise", "hypothesis"]],
     )
-    label_column: str | None = Field(
-        default=None,
-        max_length=200,
-        description="The column that holds the true label.",
-        examples=["label"],
+    label_column: str | None = _name(
+        description="The column that holds the true label.", examples=["label"]
     )
     keep_columns: _Names | None = Field(
         default=None,
