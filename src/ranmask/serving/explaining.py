@@ -189,7 +189,7 @@ def attack_once(
     """Try to change a label by putting any words anywhere, a few times over.
 
     First at the words that the certificate names as the worst, then wherever it hurts; with the
-    words of `telling_words` that hurt most.  The best attempt is returned, with the queries of
+    words of `most_telling` that hurt most.  The best attempt is returned, with the queries of
     all.  Within the radius of a guarantee none succeeds.
 
     Args:

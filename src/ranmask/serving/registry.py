@@ -1,7 +1,7 @@
 """The models of a service, by name, and each of them with a request's own options.
 
 A request gets the classifier that the same options give on the command line, over a model that it
-shares with all others (`pool`).  Cascades are refused: as a whole they carry no certificate.
+shares with all others (`scorer`).  Cascades are refused: as a whole they carry no certificate.
 Detectors stand beside classifiers, and answer another question (`detecting`).
 """
 
