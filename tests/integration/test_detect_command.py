@@ -112,6 +112,17 @@ def test_a_file_with_labels_is_summarised_by_length_and_source(trained, tmp_path
     assert summary.values() == {key: finished[key] for key in finished if key != "by"}
 
 
+def test_a_row_with_an_error_keeps_its_other_columns(trained, tmp_path):
+    data = tmp_path / "some.csv"
+    data.write_text("text,source\nwinner of a cash prize,mail\n,phone\n")
+    out = tmp_path / "out.jsonl"
+    columns = Columns("text", None, None, keep=("source",))
+    detect_file(load_detector(trained), data, out, columns=columns)
+    _, found, failed, _ = map(json.loads, out.read_text().splitlines())
+    assert found["flagged"] and found["columns"] == {"source": "mail"}
+    assert failed["error"] and failed["columns"] == {"source": "phone"}
+
+
 def test_shards_become_the_same_file(trained, tmp_path):
     data = write(tmp_path / "some.csv", 50, seed=6)
     common = ("detect", "--model", trained, "--input", data, "--label-column", "label")

@@ -148,9 +148,10 @@ class DetectTask(RowByRow):
         if isinstance(row.text, str):
             line["text"] = row.text
         if isinstance(found, Detection):
-            line |= found.to_dict() | others
-            if row.label is not None:
-                self._judge(line, row.label)
+            line |= found.to_dict()
+        line |= others
+        if isinstance(found, Detection) and row.label is not None:
+            self._judge(line, row.label)
         if outcome.error is not None:
             line["error"] = outcome.error
         return line
