@@ -261,7 +261,8 @@ class Jobs:
         try:
             rows = file_rows(path, columns).total
         except DataError as error:
-            raise Problem(422, "unusable_file", shown(str(error))) from None
+            message = str(error).replace(f"{path.parent}/", "")
+            raise Problem(422, "unusable_file", shown(message)) from None
         if rows > self._settings.job_rows:
             message = f"{rows:,} rows are more than {self._settings.job_rows:,}: send several files"
             raise Problem(422, "too_many_rows", message)

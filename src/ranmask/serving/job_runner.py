@@ -167,7 +167,7 @@ class JobRunner:
             problem = problem_of(error)
             message = problem.message
             if problem.code == "internal" and isinstance(error, RanmaskError):
-                message = shown(str(error))
+                message = shown(str(error).replace(f"{job.folder}/", ""))
             elif problem.code == "internal":
                 message = "something went wrong here; the log has it by the job's id"
                 log_failure("job failed", error, job=job.request.id)

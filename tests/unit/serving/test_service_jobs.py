@@ -316,6 +316,16 @@ class TestHostileUploads:
         assert said is None or said in message
         assert "jobs" not in message.replace("/v1/jobs", "") and ".new-" not in message
 
+    @pytest.mark.parametrize("folder", ["kept", "{}/my kept jobs"], ids=["relative", "blanks"])
+    def test_no_answer_names_the_folder_of_jobs(self, client_of, tmp_path, monkeypatch, folder):
+        monkeypatch.chdir(tmp_path)
+        client = client_of(jobs=folder.format(tmp_path))
+        response = client.post("/v1/jobs", content=b"text\n", headers=CSV)
+        assert refused(response, 422, "unusable_file") == "input.csv has no rows"
+        content = b"text\n" + b"good\n" * 2000 + b'"never closed\n'
+        job = ended(client, client.post("/v1/jobs", content=content, headers=CSV))
+        assert job["error"] == "input.csv, line 2002: unexpected end of data"
+
     def test_rows_that_cannot_be_read_are_errors(self, client):
         content = b"id,text\n1,caf\xe9\n2,good\n3,one,too many\n4,half \xed\xa0\x80\n5,\x00\n"
         job = ended(client, client.post("/v1/jobs", content=content, headers=CSV))
