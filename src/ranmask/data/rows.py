@@ -38,6 +38,7 @@ _ROWS_AT_ONCE = 1024
 _FIRST_ROWS = 20  # JSON lines of which none can be read: then it is the file, not the rows
 _FIRST_BYTES, _TEXT = 8192, 0.95  # of them, a text file has so many that are no controls
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f"))
+_SEPARATORS = ";\t|,"  # of the columns of tables, as other programs write them
 _FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes that are not UTF-8
 
 
@@ -102,17 +103,26 @@ class Columns:
         known = self
         if ID in names and ID not in self.wanted:
             known = replace(self, keep=(ID, *self.keep))
-        if self.text is not None or self.pair is not None:
-            return known
+        if self.text is None and self.pair is None:
+            known = known._with_text(names, where)
+        for name in known.wanted:
+            if names.count(name) > 1:
+                raise DataError(
+                    f"{where} has {names.count(name)} columns {name!r}: give each its own name"
+                )
+        return known
+
+    def _with_text(self, names: list[str], where: str) -> Columns:
+        """These columns, and the one that holds the text."""
         unlabelled = [name for name in names if name != self.label]
-        others = [name for name in unlabelled if name not in known.keep] or unlabelled
+        others = [name for name in unlabelled if name not in self.keep] or unlabelled
         text = "text" if "text" in others else others[0] if len(others) == 1 else None
         if text is None:
             raise DataError(
                 f"{where} has columns {', '.join(names)}: say which one holds the text "
                 "(text_column), or which two hold a pair (pair_columns)"
             )
-        return replace(known, text=text, keep=tuple(n for n in known.keep if n != text))
+        return replace(self, text=text, keep=tuple(n for n in self.keep if n != text))
 
 
 @dataclass(frozen=True)
@@ -257,6 +267,12 @@ def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
             names = next(reader, None)
             if not names:
                 raise DataError(f"{path} is empty: expected a first line with column names")
+            other = next((one for one in _SEPARATORS if one in names[0]), None)
+            if len(names) == 1 and other and names[0] not in columns.wanted:
+                raise DataError(
+                    f"{path} has one column, {names[0]!r}: separate its columns by {delimiter!r} "
+                    f"instead of {other!r}, or name that one (text_column)"
+                )
             columns = columns.found_in(names, str(path))
             for number, fields in enumerate(filter(None, reader), 1):
                 if len(fields) != len(names):

@@ -107,6 +107,40 @@ def test_jsonl_with_one_good_row_among_the_first(tmp_path):
     assert [row.number for row in rows if row.error is None] == [20]
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "shown"),
+    [
+        ("in.csv", "text;label", "'text;label': separate its columns by ',' instead of ';'"),
+        ("in.csv", "text\tlabel", r"'text\\tlabel': separate its columns by ',' instead of '\\t'"),
+        ("in.tsv", "text,label", r"'text,label': separate its columns by '\\t' instead of ','"),
+    ],
+)
+def test_columns_that_something_else_separates(tmp_path, name, line, shown):
+    path = tmp_path / name
+    path.write_text(line + "\na film\n")
+    for columns in ({}, {"label": "label"}):
+        with pytest.raises(DataError, match=f"has one column, {shown}.*text_column"):
+            rows_of(path, **columns)
+    assert rows_of(path, text=line) == [Row(1, "a film")]
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "name"),
+    [
+        ("text,text,label", {}, "text"),
+        ("body,label,label", {"text": "body", "label": "label"}, "label"),
+        ("text,id,id", {}, "id"),
+    ],
+)
+def test_two_columns_of_one_name(tmp_path, header, columns, name):
+    path = tmp_path / "in.csv"
+    path.write_text(header + "\na,b,c\n")
+    with pytest.raises(DataError, match=f"has 2 columns '{name}': give each its own name"):
+        rows_of(path, **columns)
+    path.write_text("text,x,x\na,b,c\n")
+    assert rows_of(path) == [Row(1, "a")]
+
+
 def test_parquet(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": ["a", None, "c"], "label": [0, 1, 2]}), path)
