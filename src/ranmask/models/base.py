@@ -332,6 +332,25 @@ def check_gives_scores(base: BaseClassifier, purpose: str) -> None:
         )
 
 
+def check_renamed(labels: Sequence[str], own: Sequence[str]) -> None:
+    """Refuse names for the classes of a model that cannot stand for its ``own``, where it has any.
+
+    Other names are fine, as many as there are classes.
+    """
+    if own and len(labels) != len(own):
+        raise OptionError(
+            f"labels names {len(labels)} classes ({', '.join(labels)}), but the model has "
+            f"{len(own)}: {', '.join(own)}. Name each, in this order, or leave labels out",
+            "labels",
+        )
+    if tuple(labels) != tuple(own) and sorted(labels) == sorted(own):
+        raise OptionError(
+            f"labels names the model's classes in another order than its scores have: "
+            f"{', '.join(own)}. Give them so, or leave labels out",
+            "labels",
+        )
+
+
 def check_hiding(hide: str) -> None:
     """Refuse a way of hiding that does not exist."""
     if hide not in get_args(Hiding):

@@ -26,6 +26,7 @@ from ranmask.models.base import (
     MaskedCopies,
     Scores,
     check_gives_scores,
+    check_renamed,
 )
 from ranmask.models.function import as_base
 from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
@@ -94,13 +95,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 "those of single precision: leave it out, or use dtype='float32'"
             )
         self.labels = wrapped.labels if checked is None else checked
-        own = wrapped.labels or ()
-        if sorted(self.labels or ()) == sorted(own) and self.labels != wrapped.labels:
-            raise OptionError(
-                f"labels names the model's classes in another order than its scores have: "
-                f"{', '.join(own)}. Give them so, or leave labels out",
-                "labels",
-            )
+        check_renamed(self.labels or (), wrapped.labels or ())
         self.given_tolerance, self.recheck = tolerance, recheck
         default = 0 if wrapped.repeatable else DEFAULT_COPIES
         self._recheck = Recheck(wrapped, default if recheck is None else recheck)

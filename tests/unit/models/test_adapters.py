@@ -271,10 +271,12 @@ def test_texts_of_a_table():
         smoothed.certify(Table(review=GOOD, label=NAMES))
 
 
-def test_labels_in_another_order_than_the_models_own():
+def test_labels_that_are_not_one_for_each_of_the_models_own():
     base = FunctionClassifier(keyword_classifier, labels=["bad", "good"])
     with pytest.raises(OptionError, match=r"another order than its scores have: bad, good"):
         SmoothedClassifier(base, keep=1, labels=["good", "bad"])
+    with pytest.raises(OptionError, match=r"3 classes \(a, b, c\), but the model has 2: bad, good"):
+        SmoothedClassifier(base, keep=1, labels=["a", "b", "c"])
     renamed = SmoothedClassifier(base, keep=1, labels=["-", "+"])
     assert renamed.predict(["good"])[0].label == "+"
 
