@@ -169,6 +169,27 @@ class TestCertify:
         told = refused("certify", "--certificate", "paper", "some text", code=2)
         assert "--certificate exact, or a model without one, as news-words" in told
 
+    @pytest.mark.parametrize("environment", [{}, {"RANMASK_MODEL": ""}], ids=["flag", "variable"])
+    @pytest.mark.parametrize("command", ["certify", "gate", "detect"])
+    def test_a_model_of_no_name_is_not_the_default(self, command, environment, monkeypatch):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        given = ("--input", "in.csv", *(() if environment else ("--model", "")))
+        more = ("--require", "errors <= 0") if command == "gate" else ()
+        told = refused(command, *given, *more, code=2)
+        assert "--model, or RANMASK_MODEL, is empty: give a value, or leave it out" in told
+
+    @pytest.mark.parametrize("output", ["out", "out.jsonl", "out.csv"])
+    def test_csv_of_a_file_of_results(self, output):
+        results = output.replace(".csv", ".jsonl")
+        told = refused("certify", "--input", "in.csv", "--csv", "--output", output, code=2)
+        assert f"with --output {results}, and make" in told
+        assert told.endswith(f"ranmask runs merge {results} out.csv\n")
+
+    def test_the_weight_of_a_reader_that_is_not_there(self):
+        told = refused("certify", "a film", *TABLE, "--reader-weights", 1, code=2)
+        assert "this model has none: give one, --reader on the command line" in told
+
     def test_a_name_of_nothing(self):
         told = refused("certify", "--model", "gpt2", "some text")
         assert "no folder or installed package 'gpt2'" in told

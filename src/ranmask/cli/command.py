@@ -78,6 +78,10 @@ def command(
                 for name, value in values.items():
                     if value is None:
                         continue
+                    if value == "":  # as of a variable that is not set, in a script
+                        also = named[name][0].variable
+                        called = f"{flags[name]}, or {also}," if also else flags[name]
+                        raise OptionError(f"{called} is empty: give a value, or leave it out")
                     if name in following:
                         value, *more = value.split(",", 1)
                         listed = following[name]

@@ -119,9 +119,11 @@ class OutputOptions(Checked, group="Output"):
             object.__setattr__(self, "output", None)
             object.__setattr__(self, "as_json", not self.as_csv)
         if self.output is not None and self.as_csv:
+            table = self.output.with_suffix(".csv")
+            results = table.with_suffix(".jsonl") if self.output == table else self.output
             raise OptionError(
-                f"--csv is for what is printed: leave out --output, or make CSV of it afterwards, "
-                f"ranmask runs merge {self.output} {self.output.with_suffix('.csv')}"
+                f"--csv is for what is printed: leave it out, with --output {results}, and make "
+                f"CSV of that afterwards, ranmask runs merge {results} {table}"
             )
 
     @property

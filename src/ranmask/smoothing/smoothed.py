@@ -122,8 +122,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         super().__init__(chosen, base, labels=labels, **checks, **hiding)
         if chosen.reader_weights is not None and not self._READS:
             raise OptionError(
-                f"reader_weights={chosen.reader_weights!r} are those of a reader: give one to "
-                "ProtectedClassifier"
+                f"reader_weights={chosen.reader_weights!r} are those of a reader, and this model "
+                "has none: give one, --reader on the command line, in Python ProtectedClassifier"
             )
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
