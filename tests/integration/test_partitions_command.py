@@ -5,7 +5,17 @@ import json
 import pytest
 from tests.commands import run_cli as run
 
-from ranmask import DataError, ModelError, OptionError, PartitionedClassifier, load_classifier
+from ranmask import (
+    DataError,
+    ModelError,
+    OptionError,
+    PartitionedClassifier,
+    attack,
+    load_classifier,
+)
+from ranmask.attacks.api import as_victim
+from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.data import load_splits
 from ranmask.models.pretrained import load as load_base
 from ranmask.results import PartitionCertificate
@@ -174,6 +184,38 @@ def test_no_row_changes_how_the_labels_of_others_are_read(tmp_path):
         for text, label in zip(train.texts, train.labels, strict=True)
     }
     assert all(read[row["text"]] == row["label"] for row in rows if row["text"] in read)
+
+
+@pytest.mark.parametrize("threat", ["substitutions", "edits"])
+def test_attacked(trained, tmp_path, threat):
+    """Within the radius beside no poisoned text nothing succeeds; beyond it something does."""
+    tables = load_classifier(str(trained[0]), threat=threat)
+    texts, labels = ["win free cash prize now call", "see you at home for dinner"], [1, 0]
+    words = AttackResources(vocabulary=Vocabulary("all", tuple(" ".join(WORDS.values()).split())))
+    ended = {}
+    for budget in ("radius", 6):
+        found = attack(tables, texts, labels, "anywords", resources=words, budget=budget)
+        ended[budget] = [outcome.status for outcome in found]
+        assert [outcome.radius for outcome in found] == [
+            result.radius for result in tables.certify(texts)
+        ]
+        for outcome in found:
+            [said] = tables.predict([outcome.adversarial])
+            assert said.label_id == outcome.final_label
+            assert outcome.final_share == said.votes[outcome.label] / PARTS
+    assert ended["radius"] == ["failed", "failed"] and "succeeded" in ended[6]
+    known = {"substitutions": "edits", "edits": "insertions"}[threat]
+    with pytest.raises(OptionError, match=f"no radius of {known}, but of {threat}"):
+        as_victim(tables).certify(texts, known)
+
+
+def test_attacked_by_command(trained, tmp_path):
+    rows = write(tmp_path / "new.jsonl", rows_of(range(300, 310)))
+    given = ("--recipe", "deepwordbug", "--model", trained[0], "--label-column", "label")
+    done = run("attack", *given, "--input", rows, "--output", tmp_path / "out.jsonl")
+    assert done.exit_code == 0 and "10 texts, 10 attacked" in done.stderr, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert len([line for line in lines if line.get("final_label") in (0, 1)]) == 10
 
 
 def test_refused_data(data, tmp_path, monkeypatch):

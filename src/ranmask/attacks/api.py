@@ -12,15 +12,21 @@ from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
 from ranmask.attacks.replacements import OpposingWords
 from ranmask.attacks.searches import check_search, with_search
-from ranmask.attacks.victims import CascadeVictim, PlainVictim, SmoothedVictim, Victim
+from ranmask.attacks.victims import (
+    CascadeVictim,
+    PartitionedVictim,
+    PlainVictim,
+    SmoothedVictim,
+    Victim,
+)
 from ranmask.attacks.white_box import adds_up, surrogate_of
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import as_base
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.partitioned import PartitionedClassifier
+from ranmask.smoothing.voting import VotingClassifier
 from ranmask.words import Text, documents, listed
 
 AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
@@ -41,7 +47,7 @@ def attack(
     alike by what it read beside them.
 
     Args:
-        victim: A `SmoothedClassifier` or a `SynonymSmoothedClassifier`, a `BaseClassifier` or any
+        victim: A classifier that certifies, however it is smoothed, a `BaseClassifier` or any
             function from a list of texts to a table of scores (both read the whole text), or a
             `Victim`.
         texts: Texts, or pairs of premise and hypothesis.
@@ -121,11 +127,13 @@ def attack_loop(
 
 
 def as_victim(victim: AnyVictim) -> Victim:
-    """A victim as it is; a smoothed classifier; a cascade; a base classifier or function, whole."""
+    """A victim as it is; what is smoothed; a cascade; a base classifier or function, whole."""
     if isinstance(victim, Victim):
         return victim
     if isinstance(victim, Cascade):
         return CascadeVictim(victim, as_victim(victim.smoothed))
-    if isinstance(victim, SmoothedClassifier | SynonymSmoothedClassifier):
+    if isinstance(victim, VotingClassifier):
         return SmoothedVictim(victim)
+    if isinstance(victim, PartitionedClassifier):
+        return PartitionedVictim(victim)
     return PlainVictim(as_base(victim))

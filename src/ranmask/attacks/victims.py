@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
 from ranmask.models.base import (
     BaseClassifier,
+    DeletedCopies,
     DrawnCopies,
     MaskedCopies,
     Scores,
@@ -33,6 +34,8 @@ from ranmask.models.base import (
 )
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.deletion import DeletionSmoothedClassifier
+from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.voting import COPIES_AT_ONCE, VotingClassifier, batched_by_size
 from ranmask.words import Document, Text
@@ -41,6 +44,7 @@ GRID = 2.0**-16
 """Shares are rounded to multiples of this."""
 
 _CHARACTERS_AT_ONCE = 1 << 21
+_Asked: TypeAlias = MaskedCopies | DrawnCopies | DeletedCopies
 
 
 class Question(NamedTuple):
@@ -169,7 +173,8 @@ class SmoothedVictim(Victim):
         self.smoothed = smoothed
         self.labels = smoothed.labels
         masks = isinstance(smoothed, SmoothedClassifier)
-        self._kind = "smoothed" if masks else "synonym-smoothed"
+        deleted = isinstance(smoothed, DeletionSmoothedClassifier)
+        self._kind = "smoothed" if masks else f"{'deletion' if deleted else 'synonym'}-smoothed"
         self._fixed = masks and smoothed.options.sampling == "fixed"
         self._known: dict[int, _Copies] = {}
 
@@ -245,15 +250,16 @@ class SmoothedVictim(Victim):
         asked = MaskedCopies(text, words, kept[seen])
         return _Copies(MaskedCopies(text, words, kept), asked, near, seen)
 
-    def _scored(self, texts: Iterable[MaskedCopies | DrawnCopies]) -> Iterator[Scores]:
+    def _scored(self, texts: Iterable[_Asked]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
         batches = batched_by_size(self._noted(texts), COPIES_AT_ONCE)
         return chain.from_iterable(self.smoothed.score_each(batches))
 
-    def _noted(self, texts: Iterable[MaskedCopies | DrawnCopies]) -> Iterator[Any]:
+    def _noted(self, texts: Iterable[_Asked]) -> Iterator[Any]:
         for copies in texts:  # equal random copies are scored once
-            distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
-            self.copies_scored += len(distinct)
+            self.copies_scored += len(
+                copies if isinstance(copies, MaskedCopies) else copies.distinct[0]
+            )
             yield copies
 
 
@@ -262,16 +268,42 @@ def counting(
 ) -> VotingClassifier[Any, Any]:
     """The same classifier, whose radius counts steps of a threat: those that an attack makes.
 
-    (One that is smoothed by synonyms counts those that its table lists, and has no other radius.)
+    (One that is smoothed by synonyms counts those that its table lists, one by deletion all edits
+    that keep the order, and neither has another radius.)
     """
     if not isinstance(smoothed, SmoothedClassifier):
         if threat != "substitutions":
-            raise OptionError(f"a model smoothed by synonyms has no radius of {threat}")
+            raise OptionError(f"a model that is not smoothed by masks has no radius of {threat}")
         return smoothed
     known = smoothed.options.threats is None and smoothed.options.threat
     if known == threat or (known == "edits" and threat == "substitutions"):
         return smoothed
     return smoothed.with_options(threat=threat, threats=None)
+
+
+class PartitionedVictim(Victim):
+    """Tables that vote: the share of a class is its share of the tables."""
+
+    certifies = True
+
+    def __init__(self, tables: PartitionedClassifier) -> None:
+        self.tables, self.labels = tables, tables.labels
+
+    def description(self) -> dict[str, Any]:
+        return self.tables.description()
+
+    def certify(
+        self, texts: Sequence[Text | Document], threat: Threat = "substitutions"
+    ) -> list[Certificate]:
+        if threat not in ("substitutions", known := self.tables.threat):
+            raise OptionError(f"these tables have no radius of {threat}, but of {known}")
+        return list(self.tables.certify(texts))
+
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        said = self.tables.predict([question.text for question in questions])
+        self.copies_scored += len(questions) * len(self.tables.tables)
+        shares = np.array([one.votes for one in said]) / len(self.tables.tables)
+        return Answers(np.array([one.label_id for one in said]), _rounded(shares))
 
 
 class CascadeVictim(Victim):

@@ -110,6 +110,11 @@ def as_text_function(model: Any, labels: Sequence[str] | None = None) -> TextFun
     if is_pipeline(model):
         return _of_pipeline(model, labels)
     given = None if labels is None else tuple(labels)
+    if hasattr(model, "check_certifiable"):
+        raise OptionError(
+            f"a {type(model).__name__} answers with results, not scores: give the model in it, "
+            "its base"
+        )
     if hasattr(model, "predict") and hasattr(model, "get_params"):
         raise ModelError(f"{type(model).__name__} is no fitted classifier: call its fit first")
     for name in ("predict_proba", "__call__", "predict"):

@@ -202,7 +202,7 @@ def attack_once(
     if not isinstance(smoothed, SmoothedClassifier):
         raise OptionError(
             "this model is not smoothed by masks: its radius does not cover the words that this "
-            "attack tries, or it has none; attack it with `ranmask attack`"
+            "attack tries, or it has none; attack it with `ranmask attack --recipe`"
         )
     end = time.monotonic() + seconds
     [certificate] = counting(smoothed).certify([text])

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from test_attack_loop import (
 from tools.main_path import functions_called
 
 from commands import run_cli
-from ranmask import SmoothedClassifier, attack
+from ranmask import DeletionSmoothedClassifier, SmoothedClassifier, WindowDetector, attack
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.recipe import AttackRecipe, usable
@@ -41,6 +42,28 @@ FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
 
 def command(*arguments):
     return run_cli("attack", *arguments)
+
+
+def test_a_classifier_smoothed_by_deletion_is_a_victim_of_its_own_kind():
+    smoothed = DeletionSmoothedClassifier(keyword_classifier, mask_rate=0.5, masks=200)
+    victim = as_victim(smoothed)
+    assert victim.description()["kind"] == "deletion-smoothed"
+    target = numbered(["good good good film"], [1])
+    [found] = outcomes(victim, to_negative(), target, budget="radius")
+    [certificate] = smoothed.certify([found.text])
+    assert (found.status, found.radius) == ("failed", certificate.radius)
+    [found] = outcomes(victim, to_negative(), target)
+    assert found.status == "succeeded"
+    assert smoothed.predict([found.adversarial])[0].label_id == found.final_label == 0
+    with pytest.raises(OptionError, match="no radius of edits"):
+        victim.certify([found.text], "edits")
+
+
+def test_what_is_smoothed_is_no_model_to_smooth():
+    smoothed = SmoothedClassifier(keyword_classifier, keep=1)
+    for build in (partial(SmoothedClassifier, keep=1), partial(WindowDetector, labels=["a", "b"])):
+        with pytest.raises(OptionError, match="a SmoothedClassifier answers with results"):
+            build(smoothed)
 
 
 @pytest.mark.parametrize("most", [None, 1])
