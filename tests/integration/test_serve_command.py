@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from ranmask.smoothing.endpoint import EndpointReader
-from ranmask.smoothing.store import load_default
+from ranmask.smoothing.store import load_classifier, load_default
 from ranmask.words import documents
 
 KEY = "a-key-that-is-long-enough"
@@ -141,6 +141,25 @@ def test_a_table_of_synonyms(tmp_path):
         assert status == 200 and answer["results"][0]["radii"] == dict(expected.radii)
         [card] = server.ask("/v1/models")[1]["models"]
         assert card["synonyms"] == "mine.json" and server.end() == 0
+
+
+def test_a_function_is_served_as_certify_shows_it_copies(tmp_path, monkeypatch):
+    """Words left out instead of masked, and the classes named."""
+    source = (
+        "def classify(texts):\n    return [[0.1, text.split().count('free')] for text in texts]\n"
+    )
+    (tmp_path / "mine_served.py").write_text(source)
+    given = ("--model", "mine_served:classify", "--keep", "1", "--hide", "drop")
+    with serving(*given, "--labels", "ham,spam", cwd=tmp_path) as server:
+        text = "free free free prize"
+        body = {"text": text, "options": {"threats": ["insertions"]}}
+        status, answer = server.ask("/v1/certify", body)
+        monkeypatch.syspath_prepend(tmp_path)
+        smoothed = load_classifier(given[1], keep=1, hide="drop", labels=("ham", "spam"))
+        [expected] = smoothed.certify([text], threats=["insertions"])
+        assert expected.radii["insertions"] == 1 and expected.label == "spam"
+        assert (status, answer["results"]) == (200, [expected.to_dict()])
+        assert server.end() == 0
 
 
 def test_the_page_and_its_files_load(server):
@@ -331,6 +350,8 @@ def test_a_key_from_a_file(tmp_path):
         (("--api-key-file", "nowhere"), "cannot read the API key"),
         (("--threads", "0"), "threads"),
         (("--synonyms", "nowhere.json"), "is no table"),
+        (("--model", "news-words", "--labels", "a,b"), "but the model has 4: World, Sports"),
+        (("--model", "spam-sms", "--hide", "drop"), "--hide means nothing where only detectors"),
     ],
 )
 def test_wrong_usage(arguments, said):

@@ -39,7 +39,13 @@ from ranmask.words import Document
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _REMEMBERED = 256
 _REMEMBERED_COPIES = 4096
-_OF_COPIES = ("keep", "mask_rate", "synonyms")  # options that a detector has no use for
+_OF_COPIES = (
+    "keep",
+    "mask_rate",
+    "hide",
+    "labels",
+    "synonyms",
+)  # options that a detector has no use for
 
 
 def models_of(settings: ServiceSettings) -> dict[str, str]:
@@ -231,7 +237,8 @@ class ModelRegistry:
             if self._options.get(name) is not None:
                 raise OptionError(
                     f"{name} means nothing where only detectors are served, which have no copies "
-                    "and hold their own models: leave it out"
+                    "and hold their own models: leave it out",
+                    name,
                 )
 
     def _host(self, name: str, source: _Source, loaded: Loaded | Detector) -> _AnyHosted:

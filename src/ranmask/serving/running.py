@@ -40,6 +40,8 @@ def serve_on(
         waiting_copies=settings.waiting_copies,
         keep=settings.keep,
         mask_rate=settings.mask_rate,
+        hide=settings.hide,
+        labels=settings.labels,
         reader=settings.reader,
         synonyms=None if settings.synonyms is None else load_synonyms(settings.synonyms),
         device=settings.device,

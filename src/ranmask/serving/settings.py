@@ -9,7 +9,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from ranmask.errors import OptionError
+from ranmask.options import LABELS
 from ranmask.options.fields import Checked, option
+from ranmask.words import Hiding
 
 KEY_VARIABLE = "RANMASK_API_KEY"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -44,6 +46,11 @@ class ServiceSettings(Checked, group="Service"):
     )
     keep: int | None = _model_option("Words that each copy shows.", unset="as saved", least=1)
     mask_rate: float | None = _model_option("Or: share of words that is hidden.", least=0, below=1)
+    hide: Hiding | None = _model_option(
+        "How words are hidden: left out (drop), or a token for each (mask).",
+        unset="as saved, else mask",
+    )
+    labels: tuple[str, ...] | None = LABELS(group=_MODELS)
     reader: str | None = _model_option(
         "The reader of a protected model whose folder only names it, as for certify."
     )

@@ -51,8 +51,8 @@ def check_threats(
         if asked and not base.order_free:
             raise OptionError(
                 f"{wanted} needs a base classifier that is blind to the order and number of "
-                f"words, which this {type(base).__name__} is not: use a word table, or a "
-                f"function with hide='drop'; or {instead}"
+                f"words, which this one is not: use a word table, or a function with "
+                f"hide='drop'; or {instead}"
             )
     if SYNONYMS in options.all_threats and synonyms is None:
         raise OptionError(
