@@ -102,9 +102,9 @@ class Directed(Search):
             words = tuple(dict.fromkeys(word for some in spelt for word in some))
             rows = yield ScoreWords(words, attempt.original.document.premise)
             number = {word: place for place, word in enumerate(words)}
-            shares: Scores = rows[[list(map(number.__getitem__, some)) for some in spelt]].mean(
-                axis=1
-            )
+            # One text after another: there may be as many as words times candidates.
+            places = (np.fromiter(map(number.__getitem__, some), np.intp) for some in spelt)
+            shares: Scores = np.stack([rows[some].mean(axis=0) for some in places])
         else:
             ask_about = QuerySurrogate if self.measured == "surrogate" else QueryModel
             results = yield ask_about(tuple(texts), near=texts[0])

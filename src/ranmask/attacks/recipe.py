@@ -6,6 +6,7 @@ in the unit of a threat (`ranmask.certificates.threats`), so that a budget can b
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -182,7 +183,7 @@ def distance(text: AttackedText, original: AttackedText, unit: Threat = "substit
     if unit == "substitutions" and any(len(words) != len(before) for words, before in pairs):
         raise AssertionError("an attack changed the number of words")
     if unit == "substitutions":
-        return sum(word != old for pair in pairs for word, old in zip(*pair, strict=True))
+        return sum(sum(map(operator.ne, *pair)) for pair in pairs)
     for words, before in pairs:
         fewer, more = (words, before) if unit == "deletions" else (before, words)
         left = iter(more)

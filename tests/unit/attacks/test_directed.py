@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -381,3 +382,19 @@ class TestWhiteBox:
 
     def test_no_gradient_of_a_table(self):
         assert not has_slopes(as_victim(smoothed(ROWS)))
+
+
+def test_a_long_text_does_not_fill_the_memory():
+    """All its candidates are measured, but never as one table of texts, words and classes."""
+    words, candidates, classes = 600, 8, 4
+    rows = {f"w{place}": np.eye(classes)[place % classes] for place in range(candidates)}
+    text = " ".join(f"w{place % candidates}" for place in range(words))
+    made = recipe(Directed("words"), OpposingWords(tuple(rows)))
+    victim = smoothed(rows)
+    tracemalloc.start()
+    try:
+        run(victim, made, text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.75 * (words * candidates) * words * classes * 8
