@@ -26,7 +26,7 @@ from ranmask.errors import RanmaskError, TextError
 from ranmask.serving import answers, schemas
 from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import FACTS, AuthMiddleware
-from ranmask.serving.classifying import Classify, classified, texts_at_once
+from ranmask.serving.classifying import MODEL_FAILED, Classify, classified, texts_at_once
 from ranmask.serving.context import RequestContext
 from ranmask.serving.detecting import DETECT, WORD_VALUES
 from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
@@ -226,6 +226,8 @@ class Service:
         failed = sum("error" in result for result in results)
         self.telemetry.classified(model, len(results) - failed, failed)
         if failed == len(results):
+            if any(result["error"] == MODEL_FAILED for result in results):
+                raise Problem(500, "internal", MODEL_FAILED)
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
         more = {"unfinished": unfinished} if unfinished else {}
         return Json({"model": model, "results": results, **more})

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ranmask.errors import RanmaskError
+from ranmask.errors import ClassifierError, RanmaskError
 from ranmask.results import Certificate, Detection, Prediction
 from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.sizing import ReadText
+from ranmask.serving.telemetry import log_failure
 from ranmask.serving.workers import Answer
 from ranmask.words import Document
+
+MODEL_FAILED = "the model failed on this text"
+"""All that a caller is told of what a model raised; the log has the rest."""
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 _COPIES_AT_ONCE = 8192  # of texts with many: what was done before a deadline is answered
@@ -49,9 +53,12 @@ def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]
     except RanmaskError as error:
         if len(texts) > 1:
             return [answer for text in texts for answer in _each(classify, [text])]
-        if not is_callers(error):
+        if is_callers(error):
+            return [{"error": shown(str(error).removeprefix("text 0: "))}]
+        if not isinstance(error, ClassifierError):
             raise
-        return [{"error": shown(str(error).removeprefix("text 0: "))}]
+        log_failure(MODEL_FAILED, error)
+        return [{"error": MODEL_FAILED}]
 
 
 def texts_at_once(texts: int, copies: int) -> int:

@@ -32,6 +32,7 @@ from ranmask.runs.detect import DetectTask
 from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.task import ClassifyTask, RunEvents
 from ranmask.serving.cards import public
+from ranmask.serving.classifying import MODEL_FAILED
 from ranmask.serving.context import RequestContext
 from ranmask.serving.detecting import DETECT
 from ranmask.serving.jobs import Job, JobRequest, JobStore
@@ -235,8 +236,8 @@ def job_task(
             if is_callers(error):
                 reason = error.reason if isinstance(error, ClassifierError) else str(error)
                 raise ClassifierError(shown(reason), index) from None
-            log_failure("the model failed", error, job=asked.id)
-            raise ClassifierError("the model failed on this text", index) from None
+            log_failure(MODEL_FAILED, error, job=asked.id)
+            raise ClassifierError(MODEL_FAILED, index) from None
 
     return replace(task, classify=classify, classifier=public(task.classifier))
 

@@ -156,8 +156,11 @@ class TestAnswers:
     def test_a_model_that_fails_says_nothing_of_itself(self, client):
         body = {"texts": ["spam broken", "x"], "model": "function"}
         answer = client.post("/v1/detect", json=body)
-        refused(answer, 500, "internal")
-        assert "secret" not in answer.text
+        failed, other = answer.json()["results"]
+        assert failed == {"error": "the model failed on this text"} and not other["flagged"]
+        alone = client.post("/v1/detect", json={"text": "spam broken", "model": "function"})
+        refused(alone, 500, "internal")
+        assert "secret" not in answer.text + alone.text
         [found] = detected(client, ["spam broken spam spam"], model="function")
         assert found["flagged"] and found["failed"] == 3, "windows without an answer do not unflag"
 

@@ -283,6 +283,22 @@ class TestFaults:
         host.smoothed = lambda name, context, **options: SmoothedClassifier(classify, keep=1)
         refused(client.post("/v1/certify", json={"texts": ["a", "b"]}), 500, "internal")
 
+    def test_a_model_that_fails_on_one_text_answers_for_the_others(self, host, client, caplog):
+        def classify(texts):
+            if "bad" in texts:
+                raise OSError("secret")
+            return [[0, 1]] * len(texts)
+
+        smoothed = SmoothedClassifier(classify, keep=1, hide="drop")
+        host.smoothed = lambda name, context, **options: smoothed
+        answer = client.post("/v1/certify", json={"texts": ["a b", "a bad b", "c"]})
+        assert answer.status_code == 200 and "secret" not in answer.text
+        first, failed, last = answer.json()["results"]
+        assert (first["radius"], last["radius"]) == (0, 0)
+        assert failed == {"error": "the model failed on this text"}
+        [logged] = [record for record in caplog.records if record.exc_info]
+        assert "secret" in str(logged.exc_info[1])
+
     def test_a_text_that_the_model_cannot_read(self, host, client):
         table = load_default("reviews-words")
         host.smoothed = lambda name, context, **options: table
