@@ -132,6 +132,13 @@ class SmoothingOptions(Checked, group="Smoothing"):
         for name in ("reader_weights", "threats"):
             if isinstance(value := getattr(self, name), list):  # as a file has it
                 object.__setattr__(self, name, tuple(value))
+        wanted: str = self.certificate
+        if wanted in (SAFER, *DELETIONS):
+            smoothed = "by synonyms" if wanted == SAFER else "by deleted words"
+            raise OptionError(
+                f"certificate={wanted!r} is that of a classifier smoothed {smoothed}, which this "
+                "one is not: leave it out, or use such a model"
+            )
         super().__post_init__()
         if self.reader_weights is not None:
             self._check_reader_weights(self.reader_weights)

@@ -140,9 +140,10 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 "epochs are the first of them"
             )
         if ("synonyms" in self.all_threats) != (self.synonyms is not None):
+            table = "no synonyms" if self.synonyms is None else f"synonyms={self.synonyms!r}"
             raise OptionError(
-                f"threat={','.join(self.all_threats)!r} and synonyms={self.synonyms!r}: they go "
-                "together, as in threat='synonyms' and synonyms='jia2019'",
+                f"threat={','.join(self.all_threats)!r} and {table}: they go together, as in "
+                "threat='synonyms' and synonyms='jia2019'",
                 "synonyms",
             )
         if self.all_threats != ("substitutions",) and self.target_words == 0:

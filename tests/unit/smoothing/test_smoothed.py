@@ -307,6 +307,17 @@ class TestOptions:
         with pytest.raises(OptionError, match=r"alpha=0.1 means nothing.*'ablation'"):
             SmoothedClassifier(keyword_classifier, keep=1, alpha=0.1)
 
+    @pytest.mark.parametrize(
+        ("certificate", "smoothed"),
+        [("safer", "by synonyms"), ("deletion", "by deleted words")],
+    )
+    def test_a_certificate_of_another_kind_of_classifier(self, certificate, smoothed):
+        told = f"certificate='{certificate}' is that of a classifier smoothed {smoothed}"
+        with pytest.raises(OptionError, match=told):
+            SmoothedClassifier(keyword_classifier, keep=1, certificate=certificate)
+        with pytest.raises(OptionError, match="certificate must be one of"):
+            SmoothedClassifier(keyword_classifier, keep=1, certificate=[certificate])
+
     def test_labels_must_fit_the_classifier(self):
         smoothed = SmoothedClassifier(keyword_classifier, keep=1, labels=["a", "b", "c"])
         with pytest.raises(OptionError, match="labels names 3 classes"):

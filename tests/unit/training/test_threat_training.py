@@ -217,9 +217,12 @@ class TestClosedVocabulary:
 
 class TestOptions:
     def test_synonyms_need_their_table(self):
-        for wrong in ({"threat": "synonyms"}, {"synonyms": "jia2019"}):
-            with pytest.raises(OptionError, match="go together"):
-                WordTableOptions(**wrong)
+        with pytest.raises(
+            OptionError, match="threat='synonyms' and no synonyms: they go together"
+        ):
+            WordTableOptions(threat="synonyms")
+        with pytest.raises(OptionError, match="'substitutions' and synonyms='jia2019': they go"):
+            WordTableOptions(synonyms="jia2019")
 
     def test_a_threat_needs_a_target(self):
         with pytest.raises(OptionError, match="accuracy alone"):
