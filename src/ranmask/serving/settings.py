@@ -50,7 +50,7 @@ class ServiceSettings(Checked, group="Service"):
         "How words are hidden: left out (drop), or a token for each (mask).",
         unset="as saved, else mask",
     )
-    labels: tuple[str, ...] | None = LABELS(group=_MODELS)
+    labels: tuple[str, ...] | None = LABELS(group="Models")
     reader: str | None = _model_option(
         "The reader of a protected model whose folder only names it, as for certify."
     )
