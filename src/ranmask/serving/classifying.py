@@ -36,9 +36,9 @@ def classified(
     """
     answers: Answer = [] if done is None else done
     for start in range(0, len(texts), at_once):
-        context.check()
         group = texts[start : start + at_once]
-        results = iter(_each(classify, [text for text in group if isinstance(text, Document)]))
+        documents = [text for text in group if isinstance(text, Document)]
+        results = iter(_each(classify, documents, context))
         answers += [
             next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
             for text in group
@@ -46,13 +46,16 @@ def classified(
     return answers
 
 
-def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]:
+def _each(
+    classify: Classify, texts: Sequence[Document], context: RequestContext
+) -> list[dict[str, Any]]:
     """All at once; where that fails, one by one, so that one text does not spoil the others."""
+    context.check()
     try:
         return [result.to_dict() for result in classify(texts)] if texts else []
     except RanmaskError as error:
         if len(texts) > 1:
-            return [answer for text in texts for answer in _each(classify, [text])]
+            return [answer for text in texts for answer in _each(classify, [text], context)]
         if is_callers(error):
             return [{"error": shown(str(error).removeprefix("text 0: "))}]
         if not isinstance(error, ClassifierError):

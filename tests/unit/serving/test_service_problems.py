@@ -87,6 +87,19 @@ def test_nothing_is_begun_for_a_request_that_is_over():
     assert asked == [1], "the texts after the first 64 were not asked about"
 
 
+def test_a_model_that_fails_is_not_asked_about_the_next_text_after_the_deadline():
+    context, asked = RequestContext(), []
+
+    def classify(texts):
+        asked.append(len(texts))
+        context.deadline = 0.0 if len(asked) == 3 else context.deadline
+        raise ClassifierError("the model is gone")
+
+    with pytest.raises(DeadlinePassed):
+        classified(classify, [Document(("one",))] * 64, context)
+    assert asked == [64, 1, 1]
+
+
 def test_a_text_is_not_numbered_by_its_place_in_a_group():
     def classify(texts):
         raise TextError("cannot be used", texts.index(Document(("bad",))))
