@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import load, resources_for
@@ -27,16 +28,16 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import cost_events, shown_events
 from ranmask.cli.terminal import error_console, printed_lines, progress, tame_libraries
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import ClassifierError, OptionError, TextError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option, option_fields
+from ranmask.words import document
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
-    from ranmask.attacks.outcome import AttackOutcome, AttackSummary
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.victims import Victim
-    from ranmask.data.rows import Row, RowSource
 
 
 _OF_RECIPES = (
@@ -162,7 +163,6 @@ def _attack_texts(given: Given, asked: AttackCommand) -> bool:
     rows = open_input(given, asked.output, attacked=True).rows
     given.refuse((*_OF_RECIPES, *option_fields(ResourceOptions)), "without --recipe")
     budget = _budget(asked.budget)
-    from ranmask.attacks.outcome import AttackOutcome
     from ranmask.serving.explaining import attack_once
 
     smoothed = load(given)
@@ -262,7 +262,6 @@ def _victim(given: Given, plain: bool) -> Victim:
 def _with_own_labels(rows: Iterable[Row], victim: Victim) -> Iterator[Row]:
     """Texts of which nobody said the label: what the victim says of them, as they are."""
     from ranmask.attacks.victims import Question
-    from ranmask.words import document
 
     for row in rows:
         try:

@@ -11,6 +11,7 @@ from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, Output
 from ranmask.cli.running import classify
 from ranmask.options import KEEP, MASK_RATE, SEED
 from ranmask.options.fields import Checked, option
+from ranmask.runs.result_file import check_result_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,6 @@ def beta(given: Given) -> bool:
     output = asked.output
     source = open_input(given, output)
     if output is not None:
-        from ranmask.runs.result_file import check_result_file
-
         check_result_file(output)
     from ranmask.paper.betas import DEFAULT_BETA_MASKS, BetaEstimator
 

@@ -13,6 +13,7 @@ from ranmask.cli.options import DTYPE, NumberType
 from ranmask.cli.terminal import print_lines, resumed_later, say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
+from ranmask.metrics import class_lines, class_values
 from ranmask.options import DEVICE, CascadeOptions
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.results.files import check_file, write_json
@@ -122,8 +123,6 @@ def _print_report(report: CascadeReport) -> None:
     """Accuracies with their intervals, the paths taken, the detector, what is proved."""
     from rich.console import Console
     from rich.table import Table
-
-    from ranmask.metrics import class_lines, class_values
 
     console = Console()
     table = Table(show_edge=False, pad_edge=False)

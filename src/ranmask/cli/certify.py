@@ -24,14 +24,14 @@ from ranmask.cli.running import classify
 from ranmask.errors import OptionError
 from ranmask.options import DeletionKind, SmoothingOptions, for_certificate
 from ranmask.options.fields import Checked, option, option_fields
+from ranmask.results import Comparison
+from ranmask.words import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ranmask.results import Comparison
     from ranmask.runs.task import Classify, ClassifyTask
     from ranmask.smoothing.smoothed import SmoothedClassifier
-    from ranmask.words import Text
 
 _OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "threats", "alpha")
 NOT_CERTIFIED = ("selection_masks", "certificate", "threat", "threats", "alpha", "tolerance")
@@ -153,7 +153,6 @@ def _comparing(given: Given) -> ClassifyTask:
     chosen = {name: given[name] for name in _OF_CERTIFICATES if name in given}
     votes = {"ensemble": "vote"} if given.get("ensemble") == "vote" else {}
     smoothed = load_masked("--compare", given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
-    from ranmask.results import Comparison
     from ranmask.smoothing.smoothed import COMPARED
 
     def compare(texts: Sequence[Text]) -> list[Comparison]:

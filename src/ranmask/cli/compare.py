@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranmask.cli.terminal import AsJson
+from ranmask.paper.reading import read
 
 _WHAT = (
     "Folder of `ranmask reproduce`, condensed file of `ranmask report`, or a result file of "
@@ -32,7 +33,6 @@ def compare(
     Example: ranmask compare one.jsonl other.jsonl
     """
     from ranmask.paper import comparing
-    from ranmask.paper.reading import read
 
     comparison = comparing.compare(read(a), read(b))
     if as_json:

@@ -9,6 +9,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranmask.cli.terminal import AsJson, say, tame_libraries
+from ranmask.data.inventory import download, holding
+from ranmask.data.known import KNOWN
+from ranmask.data.origins import how_to_get
 from ranmask.errors import DataError
 
 Name = Annotated[str, Parameter(help="Name of a corpus, as in `ranmask data list`.")]
@@ -16,9 +19,6 @@ Name = Annotated[str, Parameter(help="Name of a corpus, as in `ranmask data list
 
 def list(*, as_json: AsJson = False) -> None:
     """List the corpora known by name: where each is, and how to get those that are not here."""
-    from ranmask.data.inventory import holding
-    from ranmask.data.known import KNOWN
-
     for found in map(holding, KNOWN):
         if as_json:
             print(json.dumps(found.to_dict()))
@@ -44,7 +44,6 @@ def get(
     This needs pip install 'ranmask[datasets]' and a network.  A corpus that is here is left alone.
     """
     tame_libraries()
-    from ranmask.data.inventory import download, holding
 
     found = holding(name)
     if folder is None and found.place is not None and not found.missing:
@@ -59,8 +58,6 @@ def get(
 
 def path(name: Name, /) -> None:
     """Print where a corpus is: its folder, or the file that comes with ranmask."""
-    from ranmask.data.inventory import holding
-
     found = holding(name)
     if found.place is None:
         raise DataError(f"{name} is not here: {_advice(name)}")
@@ -70,8 +67,6 @@ def path(name: Name, /) -> None:
 
 
 def _advice(name: str) -> str:
-    from ranmask.data.known import KNOWN
-    from ranmask.data.origins import how_to_get
 
     own = how_to_get(name)
     return f"{own}; or: ranmask data get {name}" if KNOWN[name].hub else own

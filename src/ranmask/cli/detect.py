@@ -20,12 +20,16 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import say_unread_label, shown_events
 from ranmask.cli.terminal import printed_lines, progress, say, tame_libraries
+from ranmask.data.rows import SUFFIXES, Columns, Row, RowSource, file_rows
+from ranmask.data.splits import corpus_rows
 from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.models import model_config
 from ranmask.options import LABELS
 from ranmask.options.fields import REQUIRED, Checked, option
+from ranmask.training.detector_options import share_of
+from ranmask.words import document, usable
 
 if TYPE_CHECKING:
-    from ranmask.data.rows import Columns, Row, RowSource
     from ranmask.runs.shards.run import Sharding
     from ranmask.smoothing.detectors import Detector
 
@@ -141,8 +145,6 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     from ranmask.runs.detect import DetectTask
     from ranmask.runs.task import class_ids, classify_rows
     from ranmask.smoothing.detectors import calibrated, too_few
-    from ranmask.training.detector_options import share_of
-    from ranmask.words import document, usable
 
     rate, save = share_of(calibration.false_positives), calibration.save
     if save is None:
@@ -186,8 +188,6 @@ def _expected(row: Row, detector: Detector) -> bool:
 
 
 def _labelled(name: str, columns: Columns) -> RowSource:
-    from ranmask.data.rows import SUFFIXES, file_rows
-    from ranmask.data.splits import corpus_rows
 
     if not Path(name).is_file():
         if Path(name).suffix.lower() in SUFFIXES:
@@ -219,7 +219,6 @@ def _say_cost(asked: DetectCommand, lengths: list[int], texts: int) -> None:
 
 def _sizes(asked: DetectCommand) -> tuple[int, ...]:
     """Of windows that a model is asked about; none of a word table."""
-    from ranmask.models import model_config
     from ranmask.smoothing.detector_store import detector_folder
 
     if asked.windows is not None:

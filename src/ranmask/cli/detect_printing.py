@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.terminal import visible
+from ranmask.metrics import aligned
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,8 +54,6 @@ def table_lines(
     title: str, shares: Mapping[str, Mapping[str, Any]], figure: str = "false positives"
 ) -> list[str]:
     """Shares with their intervals, in columns; nothing where there are none."""
-    from ranmask.metrics import aligned
-
     rows = [
         [visible(name), f"{share['texts']:,}", _shown(share)]
         for name, share in shares.items()

@@ -14,6 +14,7 @@ from ranmask.cli.terminal import print_lines
 from ranmask.errors import ClassifierError, TextError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import Checked, option
+from ranmask.results import Certificate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +74,6 @@ def draw(console: Console, found: dict[str, Any]) -> None:
 
     from ranmask.cli.printing import explain as explain_certificate
     from ranmask.cli.printing import marked
-    from ranmask.results import Certificate
 
     result, labels, words = Certificate.from_dict(found["result"]), found["labels"], found["words"]
     console.print(marked(" ".join(words), "bold underline", set(result.critical_words)))

@@ -20,13 +20,15 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import shown_events
 from ranmask.cli.terminal import say
+from ranmask.data.rows import RowSource
+from ranmask.data.splits import corpus_rows
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.results.files import check_file, make_folder, write_file, write_json
+from ranmask.words import usable
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
-    from ranmask.data.rows import RowSource
     from ranmask.evaluation.gate import GateReport
     from ranmask.runs.task import RunEvents
 
@@ -136,7 +138,6 @@ def gate(given: Given) -> int | bool:
 def _load(given: Given, source: RowSource) -> Any:
     """The classifier, or the detector, that was asked for."""
     from ranmask.smoothing.detector_store import is_detector, load_detector
-    from ranmask.words import usable
 
     name = given.get("model")
     if name is None or not is_detector(name):
@@ -152,7 +153,6 @@ def _load(given: Given, source: RowSource) -> Any:
 
 
 def _calibration(name: str, split: str, given: Given) -> RowSource:
-    from ranmask.data.splits import corpus_rows
 
     columns = given.build(ColumnOptions).columns()
     return corpus_rows(name, split, columns=columns if columns.wanted else None)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ranmask.cli.command import Given
 from ranmask.cli.options import ModelChoice, ResourceOptions
 from ranmask.cli.terminal import say, tame_libraries
+from ranmask.data.rows import Row
 from ranmask.errors import OptionError
+from ranmask.models import model_config
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option_fields
+from ranmask.words import usable
 
 if TYPE_CHECKING:
     from ranmask.attacks.recipes import AttackResources
-    from ranmask.data.rows import Row
     from ranmask.models.synonyms import SynonymSets
     from ranmask.smoothing.interface import CertifiedClassifier
     from ranmask.smoothing.masks import WordLosses
@@ -50,8 +52,6 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
 
     ``asked`` is the option or command that needs masks, as it was typed.
     """
-    from ranmask.models import model_config
-
     name, folder = _named(given)
     known = model_config.of_folder(folder)
     if known is None:
@@ -69,8 +69,6 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
 
 def copies_alone(asked: str, given: Given) -> Given:
     """The same options for what knows no reader: a protected model's copies; says so."""
-    from ranmask.models import model_config
-
     given.refuse(_OF_READERS, f"with {asked}, which looks at copies alone")
     name, folder = _named(given)
     known = model_config.of_folder(folder)
@@ -123,7 +121,6 @@ def resources_for(
     from ranmask.attacks.recipes import OWN_NEIGHBOURS, AttackResources, uses
     from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS
     from ranmask.attacks.resources.word_lists import read_vocabulary
-    from ranmask.words import usable
 
     used = uses(recipe)
     known = (*option_fields(ResourceOptions), "vocabulary")

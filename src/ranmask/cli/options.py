@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ranmask.errors import OptionError
+from ranmask.data.rows import SUFFIXES, Columns, Row, RowSource, file_rows
+from ranmask.data.splits import corpus_rows
+from ranmask.errors import DataError, OptionError
 from ranmask.options import DEVICE, ModelOptions
 from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
     from ranmask.cli.command import Given
-    from ranmask.data.rows import Columns, RowSource
     from ranmask.runs.shards.run import Sharding
 
 _CORPORA = (
@@ -58,8 +59,6 @@ class ColumnOptions(Checked, group="Columns"):
 
     def columns(self) -> Columns:
         """The columns that were named."""
-        from ranmask.data.rows import Columns
-
         pair = self.pair_columns
         if pair is not None and (len(pair) != 2 or not all(pair)):
             raise OptionError(
@@ -255,8 +254,6 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
 
     ``attacked``: a file must have labels.
     """
-    from ranmask.data.rows import Columns, Row, RowSource, file_rows
-
     asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
     if asked.input_format is not None and asked.input != STANDARD:
         raise OptionError("--input-format goes with --input -; a file's name says what it is")
@@ -284,7 +281,6 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
     kept = Columns(keep=columns.keep)
     if asked.input is None and (columns != kept or (kept.keep and asked.data is None)):
         raise OptionError("columns go with --input")
-    from ranmask.data.splits import corpus_rows
 
     if asked.data is not None:
         bad = asked.skip_bad_rows
@@ -302,8 +298,6 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
 
 def _is_file(text: str) -> bool:
     """Whether a text is the name of a file that could be read as --input."""
-    from ranmask.data.rows import SUFFIXES
-
     if not text.lower().endswith(tuple(SUFFIXES)):
         return False
     try:
@@ -324,9 +318,6 @@ def _first_rows(source: RowSource, rows: int | None) -> RowSource:
 
 def _standard_input(kind: str, columns: Columns) -> RowSource:
     """The rows of standard input, which is read to its end."""
-    from ranmask.data.rows import file_rows
-    from ranmask.errors import DataError
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"stdin.{kind}"
         with path.open("wb") as file:

@@ -6,17 +6,16 @@ import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ranmask.cli.command import Given, command, flag_of
 from ranmask.cli.terminal import resumed_later, say
+from ranmask.data.pile import Pile, read_pile
+from ranmask.data.rows import Columns
 from ranmask.errors import OptionError, folders_cut
 from ranmask.options import LABELS
 from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.training.protect_options import ProtectOptions
-
-if TYPE_CHECKING:
-    from ranmask.data.pile import Pile
 
 _SAID_EVERY = 20.0  # seconds
 
@@ -52,9 +51,6 @@ class ProtectCommand(Checked, group="Model and texts"):
 
     def pile(self) -> Pile:
         """The texts of all files."""
-        from ranmask.data.pile import read_pile
-        from ranmask.data.rows import Columns
-
         columns = Columns(self.text_column, None, self.labels_column)
         files = [Path(name) for name in self.texts]
         return read_pile(files, columns, by_sentence=self.split == "sentences")

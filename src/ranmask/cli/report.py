@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError
+from ranmask.paper.reading import read_several, sources, write
 from ranmask.results.files import check_file, make_folder, write_file
 
 
@@ -42,7 +43,6 @@ def report(
 
     Example: ranmask report runs --output report.html
     """
-    from ranmask.paper.reading import read_several, sources, write
     from ranmask.paper.report.html import render as html
     from ranmask.paper.report.markdown import picture_files
     from ranmask.paper.report.markdown import render as text

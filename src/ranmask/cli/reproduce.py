@@ -8,17 +8,20 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
+from ranmask.data.inventory import lacking
+from ranmask.data.known import KNOWN
+from ranmask.data.origins import data_places
 from ranmask.errors import DataError, OptionError, OutputError, suggestion
 from ranmask.options import DEVICE
 from ranmask.options.fields import Checked, option
-
-if TYPE_CHECKING:
-    from ranmask.paper.reproduction.plan import Planned
-    from ranmask.paper.reproduction.recipe import Recipe, Size
+from ranmask.paper.reproduction.perform import finished
+from ranmask.paper.reproduction.plan import Planned, chosen, plan, run_folder, workload
+from ranmask.paper.reproduction.recipe import MODELS, Recipe, Size, load_recipe, recipe_names
+from ranmask.paper.reproduction.running import reproduce as run_recipes
 
 _ALL = "all"
 
@@ -84,7 +87,6 @@ def reproduce(given: Given) -> None:
 
 
 def _recipes(asked: ReproduceCommand) -> list[Recipe]:
-    from ranmask.paper.reproduction.recipe import load_recipe, recipe_names
 
     overrides = _overrides(asked.settings, asked.base)
     if not asked.names:
@@ -125,7 +127,6 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
 
 
 def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
-    from ranmask.paper.reproduction.recipe import MODELS
 
     found: dict[str, Any] = {}
     for setting in settings:
@@ -151,8 +152,6 @@ def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
 def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.cli.main import run_command
     from ranmask.cli.reproduce_printing import ReproductionDisplay
-    from ranmask.paper.reproduction.plan import run_folder
-    from ranmask.paper.reproduction.running import reproduce as run_recipes
 
     try:
         with ReproductionDisplay() as display:
@@ -182,9 +181,6 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
 
 def _left(recipes: list[Recipe], asked: ReproduceCommand) -> list[Planned]:
     """The steps that are still to be done, each once."""
-    from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import chosen, plan
-
     every = {step.key: step for recipe in recipes for step in plan(recipe, asked.runs)}
     wanted = chosen(list(every.values()), asked.steps)
     return [step for key, step in every.items() if key in wanted and not finished(step)]
@@ -192,8 +188,6 @@ def _left(recipes: list[Recipe], asked: ReproduceCommand) -> list[Planned]:
 
 def _say_cost(left: Sequence[Planned]) -> None:
     """What is left to do, before it is begun."""
-    from ranmask.paper.reproduction.plan import workload
-
     if cost := workload(left):
         say(f"to do: {cost}")
 
@@ -222,9 +216,6 @@ def _check_data(left: Sequence[Planned]) -> None:
     """Refuse, before a step begins, to run steps whose data sets or tables are not here."""
     from ranmask.attacks.resources.neighbours import KNOWN as TABLES
     from ranmask.attacks.resources.neighbours import known_file
-    from ranmask.data.inventory import lacking
-    from ranmask.data.known import KNOWN
-    from ranmask.data.origins import data_places
 
     read: dict[tuple[str, str], None] = {}  # splits of corpora, each once
     tables: dict[str, None] = {}
@@ -257,7 +248,6 @@ def _check_data(left: Sequence[Planned]) -> None:
 
 
 def _list() -> None:
-    from ranmask.paper.reproduction.recipe import load_recipe, recipe_names
 
     width = max(map(len, recipe_names()))
     for name in recipe_names():
@@ -266,8 +256,6 @@ def _list() -> None:
 
 
 def _print_plan(recipes: list[Recipe], asked: ReproduceCommand) -> None:
-    from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import chosen, plan
 
     plans = [plan(recipe, asked.runs, asked.device) for recipe in recipes]
     wanted = chosen([step for steps in plans for step in steps], asked.steps)

@@ -10,9 +10,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say, visible
+from ranmask.data.rows import RowSource
+from ranmask.models.model_config import PARTITIONS
+from ranmask.results import CascadePrediction, Certificate
 
 if TYPE_CHECKING:
-    from ranmask.data.rows import RowSource
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.task import ClassifyTask, Outcome, RunEvents
 
@@ -101,8 +103,6 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
     from rich.console import Console
 
     from ranmask.cli import printing
-    from ranmask.models.model_config import PARTITIONS
-    from ranmask.results import CascadePrediction, Certificate
     from ranmask.runs.cost import endpoint_cost
     from ranmask.runs.task import class_ids, classify_rows, tell
 

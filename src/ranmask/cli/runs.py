@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ranmask.attacks.outcome import AttackSummary
 from ranmask.cli.terminal import AsJson
 from ranmask.errors import DataError
+from ranmask.runs.summary import RunSummary
 
 if TYPE_CHECKING:
-    from ranmask.attacks.outcome import AttackSummary
     from ranmask.runs.detect import DetectionSummary
-    from ranmask.runs.summary import RunSummary
 
 Folder = Annotated[Path, Parameter(help="Folder of a run with --shard-rows.")]
 
@@ -76,7 +76,6 @@ def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
     from ranmask.cli.detect_printing import summary_lines
     from ranmask.cli.printing import print_run
     from ranmask.runs.detect import DetectionSummary
-    from ranmask.runs.summary import RunSummary
 
     if isinstance(summary, RunSummary):
         print_run(Console(), summary, folder)

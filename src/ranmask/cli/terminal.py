@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ranmask.metrics import aligned
+from ranmask.runs.csv_lines import CsvLines
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -62,7 +65,6 @@ def printed_lines(kind: Literal["json", "csv"]) -> Iterator[Callable[[Mapping[st
     if kind == "json":
         yield lambda line: print(json.dumps(line), flush=True)
         return
-    from ranmask.runs.csv_lines import CsvLines
 
     table = CsvLines(sys.stdout)
     yield table.write
@@ -125,8 +127,6 @@ def print_lines(console: Console, *lines: str) -> None:
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns, the first to the left and the others to the right; coloured on a terminal."""
     if not sys.stdout.isatty():
-        from ranmask.metrics import aligned
-
         print(*aligned(head, rows), sep="\n")
         return
     from rich.console import Console

@@ -12,6 +12,8 @@ from ranmask.cli.loading import resources_for
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ResourceOptions
 from ranmask.cli.terminal import progress, resumed_later
 from ranmask.cli.training_log import TrainingLog
+from ranmask.data import Corpus, joined, load_corpus, load_splits
+from ranmask.data.rows import Columns
 from ranmask.errors import OptionError
 from ranmask.options import DEVICE, LABELS
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
@@ -22,8 +24,6 @@ from ranmask.training.shared_options import MASKS, VOTES
 from ranmask.training.table_options import WordTableOptions
 
 if TYPE_CHECKING:
-    from ranmask.data import Corpus
-    from ranmask.data.rows import Columns
     from ranmask.training.defence import Defence
 
 _KINDS: dict[str, type] = {
@@ -65,8 +65,6 @@ class TrainCommand(Checked, group="Model and data"):
 
     def corpora(self, columns: Columns, *, by_text: bool = False) -> tuple[Corpus, Corpus]:
         """What is learned from, and what is held out; ``by_text`` as in `load_splits`."""
-        from ranmask.data import joined, load_corpus, load_splits
-
         wanted = columns if columns.wanted else None
         how: dict[str, Any] = {"columns": wanted, "skip_bad_rows": self.skip_bad_rows}
         learned, held_out = load_splits(

@@ -14,14 +14,16 @@ from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice, PositiveOption
 from ranmask.cli.terminal import print_table, progress, resumed_later, say
+from ranmask.data import Corpus, load_corpus
 from ranmask.errors import OptionError
+from ranmask.metrics import class_lines
+from ranmask.models.imports import is_import_name
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
 from ranmask.results.files import check_file
 from ranmask.training.protect_options import GIVE_UP, WORDS
 
 if TYPE_CHECKING:
-    from ranmask.data import Corpus
     from ranmask.evaluation.settings import Setting
     from ranmask.evaluation.tuning import Measured
     from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -89,7 +91,6 @@ def tune(given: Given) -> None:
     Example: ranmask tune --model my-table --data mails.csv
     """
     from ranmask.cli.positive_printing import print_positive
-    from ranmask.data import load_corpus
     from ranmask.evaluation.tuning import SYMMETRIC, check_families, pick
     from ranmask.runs.task import class_number
     from ranmask.smoothing import store
@@ -176,7 +177,6 @@ def _settings(
 ) -> list[Setting]:
     """The settings to measure; by default near what the model was saved with, if it says so."""
     from ranmask.evaluation.settings import grid, supported_ensembles
-    from ranmask.models.imports import is_import_name
     from ranmask.models.pretrained import saved_options
     from ranmask.smoothing import store
 
@@ -302,7 +302,6 @@ def show(
 ) -> None:
     """Print what was measured, by class for the setting that was picked."""
     from ranmask.evaluation.tuning_file import figures
-    from ranmask.metrics import class_lines
 
     at = asked.at
     found = figures(measured, at=at, thresholds=asked.threshold, rule=asked.rule, names=names)

@@ -651,7 +651,7 @@ def test_a_wrong_data_folder_is_told_with_what_is_read_from_it(runs, no_data, mo
 
 def test_data_that_the_hub_may_have_is_left_to_the_steps(runs, no_data, monkeypatch):
     monkeypatch.setattr(inventory, "find_spec", lambda name: name)
-    with mock.patch("ranmask.paper.reproduction.running.reproduce", return_value={}) as run:
+    with mock.patch("ranmask.cli.reproduce.run_recipes", return_value={}) as run:
         command(["sst2-certified"], runs=runs)
     assert run.called
     assert inventory.lacking([("sst2", "test"), ("enron_spam", "test")]) == {
