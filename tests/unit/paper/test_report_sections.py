@@ -28,7 +28,7 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.certified_runs import best_rate
+from ranmask.paper.report.certified_runs import ByRate
 from ranmask.paper.report.charts import inline
 from ranmask.paper.report.counting import count_attacks
 from ranmask.paper.report.experiments import experiments
@@ -1219,10 +1219,10 @@ def test_the_best_rate_has_the_largest_median_then_the_most_texts():
 
     wide = with_radii(1, 1, 1, 1, 1)
     deep = with_radii(3, 3, 3, None, None)
-    assert best_rate({0.6: (wide,), 0.9: (deep,)}) == 0.9
+    assert ByRate({0.6: (wide,), 0.9: (deep,)}).best == 0.9
     shallow = with_radii(1, 0, 0, 0, None)
     better = with_radii(1, 1, 0, 0, None)
-    assert best_rate({0.8: (better,), 0.9: (shallow,)}) == 0.8
+    assert ByRate({0.8: (better,), 0.9: (shallow,)}).best == 0.8
     nothing, none_changed = with_radii(None, None, 1), with_radii(0, 0, None)
-    assert best_rate({0.3: (nothing,), 0.5: (none_changed,)}) == 0.5
-    assert best_rate({0.6: (wide,) * 3, 0.9: (deep, deep, shallow)}) == 0.9
+    assert ByRate({0.3: (nothing,), 0.5: (none_changed,)}).best == 0.5
+    assert ByRate({0.6: (wide,) * 3, 0.9: (deep, deep, shallow)}).best == 0.9

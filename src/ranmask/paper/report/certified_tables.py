@@ -7,21 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ranmask.paper.published import CertifiedRow, CertifiedTable
-from ranmask.paper.report.certified_runs import (
-    AS_PRINTED,
-    ByRate,
-    Figures,
-    accuracy,
-    certified_share,
-    figures,
-    listed,
-    medians,
-    middle,
-    numbers_of_seeds,
-    same_medians,
-    several_seeds,
-)
-from ranmask.paper.report.names import CORPORA, certificate_name, either, rate_name
+from ranmask.paper.report.certified_runs import AS_PRINTED, ByRate, Figures, numbers_of_seeds
+from ranmask.paper.report.names import CORPORA, certificate_name, either, listed, rate_name
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -38,7 +25,6 @@ from ranmask.paper.report.tables import (
     table,
     whole,
 )
-from ranmask.paper.run_data import Certified
 
 _LARGEST = 5
 _EMPTY = [NOTHING] * 3
@@ -65,11 +51,11 @@ def against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) 
         [
             "masked",
             (f"paper ({printed.base}), no guarantee", titles),
-            (f"{'our runs' if several_seeds(results) else 'this run'}, no guarantee", titles),
+            (f"{'our runs' if results.several_seeds else 'this run'}, no guarantee", titles),
             ("difference", ("accuracy", "MCB")),
         ],
         [
-            (rate_name(rate), *_printed(printed.row(rate)), *_counted(results.get(rate, ()), row))
+            (rate_name(rate), *_printed(row), *_counted(results.figures(rate, AS_PRINTED), row))
             for rate in sorted(rates)
             for row in [printed.row(rate)]
         ],
@@ -84,8 +70,7 @@ def _printed(row: CertifiedRow | None) -> list[Cell]:
     return [quiet(share(row.accuracy / 100)), quiet(whole(row.mcb)), quiet(rate)]
 
 
-def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]:
-    found = figures(seeds, AS_PRINTED)
+def _counted(found: Figures, row: CertifiedRow | None) -> list[Cell]:
     if not found:
         return [NOT_RUN] * 3 + [NOTHING] * 2
     right, median = _accuracy_and_median(found)
@@ -104,16 +89,14 @@ def proved(results: ByRate, noted: bool = False) -> Table:
 
     ``noted``: a table above has the notes.
     """
-    compared = [
-        name for name in _COMPARED if any(figures(found, name, 1) for found in results.values())
-    ]
+    compared = [name for name in _COMPARED if any(results.figures(r, name, 1) for r in results)]
     rows: list[Sequence[Cell | str]] = []
-    for rate, seeds in results.items():
-        found = figures(seeds)
+    for rate in results:
+        found = results.figures(rate)
         rows.append(
             (
                 rate_name(rate),
-                *(_other(seeds, name) for name in compared),
+                *(_other(results.figures(rate, name, 1)) for name in compared),
                 *_accuracy_and_median(found, strong=True),
                 _rate(found),
                 _certified_cell(found, 1),
@@ -141,14 +124,14 @@ def side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
     """What the votes prove in each configuration."""
     by_label = {"as above": results, **others}
     titles = list(by_label)
-    if any(map(several_seeds, by_label.values())):
+    if any(found.several_seeds for found in by_label.values()):
         titles = [f"{label}, {numbers_of_seeds(found)}" for label, found in by_label.items()]
     rates = {rate for found in others.values() for rate in found}
     rows: list[Sequence[Cell | str]] = []
     for rate in sorted(rates, key=lambda rate: -1 if rate is None else rate):
         cells: list[Cell] = []
         for found in by_label.values():
-            here = figures(found.get(rate, ()))
+            here = found.figures(rate)
             cells += [*_accuracy_and_median(here), _certified_cell(here, 1)] if here else _EMPTY
         rows.append((rate_name(rate), *cells))
     return table(
@@ -163,12 +146,12 @@ def changes(main: ByRate, others: Mapping[str, ByRate], printed: CertifiedTable 
     """What other configurations change on average, over the rates that both have."""
     rows: list[Sequence[Cell | str]] = []
     for label, other in others.items():
-        pairs = [(figures(main[rate]), figures(other[rate])) for rate in other if rate in main]
-        right = [accuracy(there) - accuracy(here) for here, there in pairs]
-        shares = [[certified_share(found, 1) for found in pair] for pair in pairs]
+        pairs = [(main.figures(rate), other.figures(rate)) for rate in other if rate in main]
+        right = [there.accuracy - here.accuracy for here, there in pairs]
+        shares = [[found.certified_share(1) for found in pair] for pair in pairs]
         gains = [there - here for here, there in shares if here or there]
-        moved = [middle(there) - middle(here) for here, there in pairs]
-        same = list(same_medians(printed, other).values()) if printed else []
+        moved = [there.middle - here.middle for here, there in pairs]
+        same = list(other.same_medians(printed).values()) if printed else []
         rows.append(
             (
                 label,
@@ -201,15 +184,15 @@ def by_certificate(results: ByRate) -> Table:
             (
                 rate_name(rate),
                 certificate_name(of, warned=True),
-                *(_certified_cell(figures(seeds, of.certificate), changed) for changed in levels),
+                *(_certified_cell(found, changed) for changed in levels),
             )
             for rate, seeds in results.items()
             for of in seeds[0].readings
-            if any(found.certified_at(1) for found, _ in figures(seeds, of.certificate))
+            if (found := Figures.of(seeds, of.certificate)).certified_share(1)
         ],
         [
             "Certificates that certify no text at one word are left out.",
-            *([SPREAD] if several_seeds(results) else []),
+            *([SPREAD] if results.several_seeds else []),
         ],
     )
 
@@ -217,7 +200,7 @@ def by_certificate(results: ByRate) -> Table:
 def _notes(*found: ByRate, first: str = "", spread: bool = True) -> list[str]:
     """What the small figures are; how many texts and copies there were, and what was left out."""
     results = [result for one in found for seeds in one.values() for result in seeds]
-    several = any(map(several_seeds, found))
+    several = any(one.several_seeds for one in found)
     texts = [len(result.rows) for result in results]
     errors = sum(result.errors for result in results)
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
@@ -239,17 +222,16 @@ def _certified_cell(found: Figures, changed: int) -> Cell:
     return seeds_cell([(of.certified_at(changed), summary.texts) for of, summary in found])
 
 
-def _other(seeds: Sequence[Certified], name: str) -> Cell:
-    found = figures(seeds, name, 1)
+def _other(found: Figures) -> Cell:
     if not found:
         return NOT_RUN
-    return Cell(medians(found), quiet=not all(of.guarantee for of, _ in found))
+    return Cell(found.medians, quiet=not all(of.guarantee for of, _ in found))
 
 
 def _median_cell(found: Figures, strong: bool = False) -> Cell:
     ends = found[0][0].median_interval() if len(found) == 1 else None
     spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
-    return Cell(medians(found), interval=spelt, strong=strong)
+    return Cell(found.medians, interval=spelt, strong=strong)
 
 
 def _rate(found: Figures) -> Cell:

@@ -48,6 +48,12 @@ def either(counts: Iterable[int]) -> str:
     return " or ".join(f"{count:,}" for count in sorted(set(counts)))
 
 
+def listed(values: Iterable[str]) -> str:
+    """One value where all are alike, else all."""
+    every = list(values)
+    return every[0] if len(set(every)) == 1 else ", ".join(every)
+
+
 def several(names: Sequence[str]) -> str:
     """Names in a sentence: ``a, b and c``."""
     *most, last = names

@@ -7,19 +7,7 @@ from collections.abc import Mapping, Sequence
 from ranmask.paper.published import CertifiedTable, published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
-from ranmask.paper.report.certified_runs import (
-    AS_PRINTED,
-    ByRate,
-    accuracy,
-    best_rate,
-    certified_share,
-    figures,
-    medians,
-    middle,
-    results_by_rate,
-    same_medians,
-    several_seeds,
-)
+from ranmask.paper.report.certified_runs import AS_PRINTED, ByRate
 from ranmask.paper.report.certified_tables import (
     against_paper,
     by_certificate,
@@ -58,15 +46,15 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 
 def in_short(experiment: Experiment) -> list[Finding]:
     """Medians as the paper counts and as they are proved, and what is proved at one word."""
-    results = results_by_rate(experiment.main)
+    results = ByRate.of(experiment.main)
     printed = published().certified.get(experiment.run.paper)
     found = []
-    counted = {rate: some for rate in results if (some := figures(results[rate], AS_PRINTED))}
-    if printed is not None and counted:
-        ours = {rate: middle(some) for rate, some in counted.items()}
+    counted = [(rate, results.figures(rate, AS_PRINTED)) for rate in results]
+    ours = {rate: some.middle for rate, some in counted if some}
+    if printed is not None and ours:
         its = {row.rate: -1 if row.mcb is None else row.mcb for row in printed.rows}
         more = max(ours.values()) - max(its.values())
-        same = same_medians(printed, results)
+        same = results.same_medians(printed)
         said = f"{abs(more)} {'higher' if more > 0 else 'lower'}" if more else SAME
         if missing := its.keys() - ours.keys():
             said = f"{len(missing)} of {len(its)} rates not run"
@@ -76,13 +64,13 @@ def in_short(experiment: Experiment) -> list[Finding]:
         what = "largest median radius, counted as in the paper (no guarantee)"
         found.append(Finding(what, _largest_median(ours), _largest_median(its), said))
     if results:
-        first = results[best_rate(results)][0].readings[0]
+        first = results[results.best][0].readings[0]
         sure = "proved" if first.guarantee and first.certificate == "exact" else "certified"
         sure = sure if first.guarantee else "claimed, no guarantee"
-        most = _largest_median({rate: middle(figures(some)) for rate, some in results.items()})
+        most = _largest_median({rate: results.figures(rate).middle for rate in results})
         beside = ("none", "its radii are one too high") if printed and sure == "proved" else ()
         found.append(Finding(f"largest median radius, {sure}", most, *beside))
-        share_of = {rate: certified_share(figures(results[rate]), 1) for rate in results}
+        share_of = {rate: results.figures(rate).certified_share(1) for rate in results}
         rate = max(share_of, key=lambda rate: share_of[rate])
         masked = "" if rate is None else f" ({rate_name(rate)} masked)"
         found.append(Finding(f"highest CR@1, {sure}", share(share_of[rate]) + masked))
@@ -101,7 +89,7 @@ def _largest_median(by_rate: Mapping[float | None, int] | Mapping[float, int]) -
 
 def _experiment(experiment: Experiment) -> list[Block]:
     run = experiment.run
-    results = results_by_rate(experiment.main)
+    results = ByRate.of(experiment.main)
     printed = published().certified.get(run.paper)
     if not results:
         return text("No certified run is finished, so there is nothing to show.")
@@ -127,7 +115,7 @@ def _faults(printed: CertifiedTable, results: ByRate) -> tuple[list[str], list[s
     sure: list[str] = []
     close: list[str] = []
     for row in printed.rows:
-        found = figures(results.get(row.rate, ()), AS_PRINTED)
+        found = results.figures(row.rate, AS_PRINTED)
         if not found or any(summary.median_radius == row.mcb for _, summary in found):
             continue
         held = sum(_held(of, row.mcb) for of, _ in found)
@@ -135,7 +123,7 @@ def _faults(printed: CertifiedTable, results: ByRate) -> tuple[list[str], list[s
         (close if held else sure).append(
             f"At {rate_name(row.rate)} masked the paper has a median radius (MCB) of "
             f"{whole(row.mcb)} at an accuracy of {row.accuracy:.1f} %; ours is "
-            f"{medians(found)}{inside if held else ''} at {100 * accuracy(found):.1f} %."
+            f"{found.medians}{inside if held else ''} at {100 * found.accuracy:.1f} %."
         )
     return sure, close
 
@@ -151,7 +139,7 @@ def _held(of: Reading, median: int | None) -> bool:
 
 def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     """At how many rates is the median the paper's, and what is proved?"""
-    found = same_medians(printed, results)
+    found = results.same_medians(printed)
     same = [all(seeds) for seeds in found.values()]
     some = sum(any(seeds) and not all(seeds) for seeds in found.values())
     said = "No masking rate of the paper's table was counted as in the paper."
@@ -162,8 +150,8 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
             said += " At {some} more it does in some seeds only."
     medians = [
         summary.median_radius
-        for seeds in results.values()
-        for of, summary in figures(seeds)
+        for rate in results
+        for of, summary in results.figures(rate)
         if of.guarantee
     ]
     best = max((-1 if median is None else median for median in medians), default=-1)
@@ -180,7 +168,7 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
 
 def _first_seeds(results: ByRate) -> tuple[dict[float | None, Certified], str]:
     """One result for each rate, as charts show it; and what a caption says of that."""
-    said = " With several seeds, the first is drawn." if several_seeds(results) else ""
+    said = " With several seeds, the first is drawn." if results.several_seeds else ""
     return {rate: seeds[0] for rate, seeds in results.items()}, said
 
 
@@ -199,7 +187,7 @@ def _curves(run: Reproduction, results: ByRate) -> Picture:
 
 def _aside(run: Reproduction, results: ByRate) -> Picture:
     """Lengths at the rate that certifies most; before it all rates, where there are several."""
-    best = best_rate(results)
+    best = results.best
     drawn, said = _first_seeds(results)
     name, charts, caption = "lengths", [by_length(best, drawn[best])], "By length:"
     rates = {rate: result for rate, result in drawn.items() if rate is not None}
@@ -216,7 +204,7 @@ def _other_settings(
     experiment: Experiment, printed: CertifiedTable | None, results: ByRate
 ) -> list[Block]:
     """What other settings change: side by side, on average, and their own tables."""
-    others = [(one, found) for one in experiment.others if (found := results_by_rate(one))]
+    others = [(one, found) for one in experiment.others if (found := ByRate.of(one))]
     if not others:
         return []
     by_label = {one.label: found for one, found in others}

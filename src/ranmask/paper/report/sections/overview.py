@@ -16,14 +16,7 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.certified_runs import (
-    AS_PRINTED,
-    Figures,
-    best_rate,
-    figures,
-    medians,
-    results_by_rate,
-)
+from ranmask.paper.report.certified_runs import AS_PRINTED, ByRate, Figures
 from ranmask.paper.report.experiments import Experiment, experiments
 from ranmask.paper.report.methods import measured, ranking
 from ranmask.paper.report.names import attack_name, corpus_name, rate_name
@@ -152,12 +145,11 @@ def _tiles(experiment: Experiment) -> list[Tile]:
 
 
 def _certified_tiles(experiment: Experiment) -> list[Tile]:
-    results = results_by_rate(experiment.main)
+    results = ByRate.of(experiment.main)
     if not results:
         return []
-    rate = best_rate(results)
-    seeds = results[rate]
-    exact = figures(seeds)
+    rate = results.best
+    seeds, exact = results[rate], results.figures(rate)
     ends = exact[0][0].median_interval() if len(seeds) == 1 else None
     spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
     where = "" if rate is None and len(results) == 1 else f", {rate_name(rate, ' masked')}"
@@ -169,7 +161,7 @@ def _certified_tiles(experiment: Experiment) -> list[Tile]:
             [(of.certified_at(1), one.texts) for of, one in exact], "of texts certified at 1 word"
         ),
     ]
-    printed = figures(seeds, AS_PRINTED)
+    printed = results.figures(rate, AS_PRINTED)
     if printed:
         label = "claimed when counted as in the paper"
         tiles.append(_median_tile(printed, label, "no guarantee"))
@@ -177,7 +169,7 @@ def _certified_tiles(experiment: Experiment) -> list[Tile]:
 
 
 def _median_tile(found: Figures, label: str, note: str) -> Tile:
-    radii = medians(found)
+    radii = found.medians
     words = "word" if radii == "1" else "words"
     seeds = f"{len(found)} seeds" if len(found) > 1 else ""
     return Tile(radii, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
