@@ -175,20 +175,9 @@ def _difference(
     else:
         test = (mean_difference if figure.startswith("entropy") else paired_difference)(a, b)
         first, second = (float(sum(values) / len(values)) for values in (a, b))
-    return Difference(
-        step,
-        certificate,
-        figure,
-        len(a),
-        first,
-        second,
-        test.difference,
-        test.interval,
-        test.higher_first,
-        test.higher_second,
-        test.p_value,
-        adjusted=test.p_value,
-    )
+    higher = test.higher_first, test.higher_second
+    tested = test.difference, test.interval, *higher, test.p_value
+    return Difference(step, certificate, figure, len(a), first, second, *tested, test.p_value)
 
 
 def by_class(step: str, a: Measured, b: Measured) -> ByClass:
