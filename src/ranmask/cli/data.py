@@ -67,6 +67,5 @@ def path(name: Name, /) -> None:
 
 
 def _advice(name: str) -> str:
-
     own = how_to_get(name)
     return f"{own}; or: ranmask data get {name}" if KNOWN[name].hub else own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +31,6 @@ from ranmask.training.detector_options import share_of
 from ranmask.words import document, usable
 
 if TYPE_CHECKING:
-    from ranmask.runs.shards.run import Sharding
     from ranmask.smoothing.detectors import Detector
 
 _OF_WINDOWS = ("positive", "labels", "threshold")
@@ -103,19 +103,24 @@ def detect(given: Given) -> bool | None:
         _calibrate(given, asked, calibration)
         return None
     given.refuse(_CALIBRATION, "without --calibrate")
-    output = given.build(OutputOptions)
-    sharding = given.build(ShardingOptions).sharding(output.output)
-    source = open_input(_with_column(given, asked.by), output.output)
-    load = partial(_load, asked)
-    if output.output is None:
-        return _show(asked, load(), source, output.printed)
+    options = given.build(OutputOptions)
+    output, given = options.output, _with_column(given, asked.by)
+    sharding = given.build(ShardingOptions).sharding(output)
+    source = open_input(given, output)
+    if output is None:
+        return _show(asked, _load(asked), source, options.printed)
     if _sizes(asked):  # read once more, before the first question
-        again = source
-        if not isinstance(source.rows, list):
-            again = open_input(_with_column(given, asked.by), output.output)
-        lengths = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
-        _say_cost(asked, lengths, len(lengths))
-    return _run(load, source, output.output, asked.by, sharding)
+        again = source if isinstance(source.rows, list) else open_input(given, output)
+        _say_cost(asked, _lengths(again))
+    from ranmask.runs.detect import detect_file
+
+    load: Any = partial(_load, asked)
+    with shown_events(source.total, output, sharding) as events:
+        summary = detect_file(load, source, output, by=asked.by, sharding=sharding, events=events)
+    for line in summary_lines(summary.values()):
+        say(line)
+    say_unread_label(source, output)
+    return summary.errors > 0
 
 
 def _load(asked: DetectCommand) -> Detector:
@@ -163,7 +168,7 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     expected = [_expected(row, detector) for row in rows]
     lengths = [len(document(row.text).words) for row in rows]
     harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
-    _say_cost(asked, [*harmless, *lengths], len(rows))
+    _say_cost(asked, lengths, again=harmless)
     chosen = calibrated(detector, [row.text or "" for row in rows], expected, rate)
     task = DetectTask.of(chosen, asked.by)
     summary = task.summary()
@@ -188,7 +193,6 @@ def _expected(row: Row, detector: Detector) -> bool:
 
 
 def _labelled(name: str, columns: Columns) -> RowSource:
-
     if not Path(name).is_file():
         if Path(name).suffix.lower() in SUFFIXES:
             raise DataError(f"there is no file {name}")
@@ -208,13 +212,17 @@ def _with_column(given: Given, by: str | None) -> Given:
     return Given(given) if by in kept else Given({**given, "keep_columns": (*kept, by)})
 
 
-def _say_cost(asked: DetectCommand, lengths: list[int], texts: int) -> None:
-    """Say how often a model is asked; ``lengths``: of texts, twice of those that are read twice."""
+def _lengths(source: RowSource) -> list[int]:
+    return [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
+
+
+def _say_cost(asked: DetectCommand, lengths: Sequence[int], again: Sequence[int] = ()) -> None:
+    """Say how often a model is asked; ``again``: lengths of texts that are read twice."""
     from ranmask.smoothing.window_detector import window_count
 
     if sizes := _sizes(asked):
-        windows = sum(window_count(sizes, length) for length in lengths if length)
-        say(f"asking the model about at most {windows:,} windows of {texts:,} texts")
+        windows = sum(window_count(sizes, length) for length in (*lengths, *again) if length)
+        say(f"asking the model about at most {windows:,} windows of {len(lengths):,} texts")
 
 
 def _sizes(asked: DetectCommand) -> tuple[int, ...]:
@@ -225,23 +233,6 @@ def _sizes(asked: DetectCommand) -> tuple[int, ...]:
         return asked.windows
     known = model_config.of_folder(detector_folder(asked.model))
     return () if known is None else tuple(known.smoothing.get("sizes", ()))
-
-
-def _run(
-    load: Any,
-    source: RowSource,
-    output: Path,
-    by: str | None,
-    sharding: Sharding | None,
-) -> bool:
-    from ranmask.runs.detect import detect_file
-
-    with shown_events(source.total, output, sharding) as events:
-        summary = detect_file(load, source, output, by=by, sharding=sharding, events=events)
-    for line in summary_lines(summary.values()):
-        say(line)
-    say_unread_label(source, output)
-    return summary.errors > 0
 
 
 def _show(
@@ -259,8 +250,7 @@ def _show(
     if source.label_names:
         class_ids(source.label_names, detector.labels)  # told before the first row
     source = replace(source, rows=list(source.rows))
-    lengths = [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
-    _say_cost(asked, lengths, len(lengths))
+    _say_cost(asked, _lengths(source))
     task = DetectTask.of(detector, asked.by)
     summary = task.summary()
     table = result_table()

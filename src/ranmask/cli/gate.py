@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -106,13 +107,12 @@ def gate(given: Given) -> int | bool:
     source = replace(source, rows=rows, total=len(rows))
     calibration = None
     if asked.calibrate is not None:
-        calibration = _calibration(asked.calibrate, asked.calibrate_split, given)
+        columns = given.build(ColumnOptions).columns()
+        wanted = columns if columns.wanted else None
+        calibration = corpus_rows(asked.calibrate, asked.calibrate_split, columns=wanted)
     with ExitStack() as stack:
         folder = asked.output or Path(stack.enter_context(TemporaryDirectory()))
-        classifier: Any = _load(given, source)
-
-        def attack(recipe: str, rows: RowSource) -> AttackLoop:
-            return _attack(recipe, rows, given, classifier, asked.most_queries)
+        classifier = _load(given, source)
 
         def events(total: int, output: Path) -> AbstractContextManager[RunEvents]:
             say(f"{output.stem}: {total:,} texts")
@@ -126,7 +126,7 @@ def gate(given: Given) -> int | bool:
             model=given.get("model") or DEFAULT_MODEL,
             positive=given.get("positive"),
             calibration=calibration,
-            attack=attack,
+            attack=partial(_attack, given, classifier, asked.most_queries),
             attacked_rows=asked.attack_rows,
             by_interval=asked.by_interval,
             events=events,
@@ -152,14 +152,8 @@ def _load(given: Given, source: RowSource) -> Any:
     return detector
 
 
-def _calibration(name: str, split: str, given: Given) -> RowSource:
-
-    columns = given.build(ColumnOptions).columns()
-    return corpus_rows(name, split, columns=columns if columns.wanted else None)
-
-
 def _attack(
-    recipe: str, source: RowSource, given: Given, classifier: Any, most_queries: int | None
+    given: Given, classifier: Any, most_queries: int | None, recipe: str, source: RowSource
 ) -> AttackLoop:
     from ranmask.attacks.api import attack_loop
     from ranmask.attacks.recipes import uses

@@ -87,7 +87,6 @@ def reproduce(given: Given) -> None:
 
 
 def _recipes(asked: ReproduceCommand) -> list[Recipe]:
-
     overrides = _overrides(asked.settings, asked.base)
     if not asked.names:
         raise OptionError(f"name a recipe: {', '.join(recipe_names())}; or {_ALL}")
@@ -127,7 +126,6 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
 
 
 def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
-
     found: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -248,7 +246,6 @@ def _check_data(left: Sequence[Planned]) -> None:
 
 
 def _list() -> None:
-
     width = max(map(len, recipe_names()))
     for name in recipe_names():
         recipe = load_recipe(name)
@@ -256,7 +253,6 @@ def _list() -> None:
 
 
 def _print_plan(recipes: list[Recipe], asked: ReproduceCommand) -> None:
-
     plans = [plan(recipe, asked.runs, asked.device) for recipe in recipes]
     wanted = chosen([step for steps in plans for step in steps], asked.steps)
     seen: set[str] = set()

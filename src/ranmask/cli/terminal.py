@@ -65,7 +65,6 @@ def printed_lines(kind: Literal["json", "csv"]) -> Iterator[Callable[[Mapping[st
     if kind == "json":
         yield lambda line: print(json.dumps(line), flush=True)
         return
-
     table = CsvLines(sys.stdout)
     yield table.write
     table.flush()

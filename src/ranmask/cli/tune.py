@@ -20,7 +20,7 @@ from ranmask.metrics import class_lines
 from ranmask.models.imports import is_import_name
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
-from ranmask.results.files import check_file
+from ranmask.results.files import check_file, write_file
 from ranmask.training.protect_options import GIVE_UP, WORDS
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def tune(given: Given) -> None:
     if asked.output is not None:
         check_file(asked.output)
     if asked.svg is not None:
-        from ranmask.evaluation.frontier_plot import check_plot, write_plot
+        from ranmask.evaluation.frontier_plot import check_plot, plot_svg
 
         check_plot(asked.svg)
     columns = given.build(ColumnOptions).columns()
@@ -142,7 +142,7 @@ def tune(given: Given) -> None:
     _advise(name, options, measured, asked, picked)
     if asked.svg is not None:
         title = f"{name} on {corpus.name}, {len(corpus.texts):,} {corpus.split} texts"
-        write_plot(asked.svg, measured, at=asked.at, picked=picked, title=title)
+        write_file(asked.svg, plot_svg(measured, at=asked.at, picked=picked, title=title))
 
 
 def _choose_anew(given: Given) -> None:

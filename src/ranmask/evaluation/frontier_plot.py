@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError
 from ranmask.evaluation.tuning import Measured, frontier
-from ranmask.results.files import check_file, write_file
+from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,17 +47,10 @@ def check_plot(path: Path) -> None:
     check_file(path)
 
 
-def write_plot(
-    path: Path, measured: Sequence[Measured], *, at: int, picked: Measured | None, title: str
-) -> None:
-    """Draw the settings and their frontier into an SVG file."""
-    write_file(path, plot_svg(measured, at=at, picked=picked, title=title))
-
-
 def plot_svg(
     measured: Sequence[Measured], *, at: int, picked: Measured | None, title: str
 ) -> bytes:
-    """The same picture as bytes."""
+    """The settings and their frontier, drawn."""
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.figure import Figure
 

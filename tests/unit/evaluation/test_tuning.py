@@ -20,7 +20,7 @@ from ranmask.certificates.kept import Retention
 from ranmask.cli import tune as cli_tuning
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
-from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
+from ranmask.evaluation.frontier_plot import check_plot, plot_svg
 from ranmask.evaluation.settings import Setting, grid, retentions_near, supported_ensembles
 from ranmask.evaluation.tuning import Measured, frontier, pick, sweep
 from ranmask.evaluation.tuning_file import TuneFile
@@ -629,14 +629,6 @@ class TestPicture:
         for (label, box), spot in zip(numbers(svg), markers(svg), strict=True):
             across, up = ((box[i] + box[i + 2] - spot[i] - spot[i + 2]) / 2 for i in (0, 1))
             assert math.hypot(across, up) < 20, label
-
-    def test_the_picture_is_written_to_a_file(self, tmp_path):
-        measured = measure(SETTINGS)
-        path = tmp_path / "f.svg"
-        write_plot(path, measured, at=2, picked=measured[0], title="made up")
-        assert path.read_bytes() == self.draw(measured)
-        with pytest.raises(OutputError, match="cannot write"):
-            write_plot(tmp_path, measured, at=2, picked=None, title="")
 
     def test_a_picture_that_cannot_be_drawn_is_told_before(self, tmp_path, monkeypatch):
         check_plot(tmp_path / "f.svg")
