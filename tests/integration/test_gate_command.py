@@ -271,7 +271,7 @@ def test_from_python(texts, tmp_path):
     rows = file_rows(texts, Columns("text", None, "label"))
     required = [parse_requirement("certified accuracy@1 >= .5", ())]
     report = run_gate(smoothed(), rows, required, tmp_path)
-    assert report.passed and report.checked[0].figure.value == pytest.approx(0.5)
+    assert report.passed and report.requirements[0].figure.value == pytest.approx(0.5)
 
 
 def test_an_attack_that_nobody_makes(texts, tmp_path):
@@ -348,7 +348,7 @@ def test_figures_of_a_detector_by_hand(flagged, tmp_path):
     source = file_rows(flagged, Columns("text", None, "label"))
     required = [parse_requirement(f"{name} >= .5", ()) for name in OF_DETECTOR]
     report = run_gate(detector, source, required, tmp_path)
-    measured = {check.figure.name: float(check.figure.value) for check in report.checked}
+    measured = {check.figure.name: float(check.figure.value) for check in report.requirements}
     assert measured == pytest.approx(OF_DETECTOR)
     assert (report.positive, report.rows, report.errors) == ("spam", 7, 0)
     assert report.proof["threat"].startswith("add any text before or after a flagged text")

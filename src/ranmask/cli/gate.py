@@ -185,7 +185,7 @@ def _write(report: GateReport, asked: GateCommand) -> None:
         write_file(asked.junit, gate_card.junit(report))
     if asked.sarif is not None:
         write_file(asked.sarif, gate_card.sarif(report))
-    for check in report.checked:
+    for check in report.requirements:
         if not report.reached(check):
             say(f"failed: {gate_card.sentence(report, check)}")
     say("gate passed" if report.passed else "gate failed")

@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -60,34 +60,34 @@ class CheckedRequirement:
 
 @dataclass(frozen=True)
 class GateReport:
-    """What was required and measured of a model, and what the figures rest on.
+    """What was required and measured of a model, and what the figures rest on; its fields are JSON.
 
     ``thresholds``: those that were set for rates of false positives, by rate; ``calibrated``:
     the texts that they were set on, where those are not the texts measured; ``too_few``: what so
-    few texts cannot show.  ``proof``: what
-    certificates cover and assume; None where nothing was certified.
+    few texts cannot show.  ``proof``: what certificates cover and assume; None where nothing was
+    certified.
     """
 
+    by_interval: bool
     model: str
     data: Mapping[str, Any]
-    checked: tuple[CheckedRequirement, ...]
-    figures: tuple[Figure, ...]
     rows: int
     errors: int
+    requirements: tuple[CheckedRequirement, ...]
+    figures: tuple[Figure, ...]
     classes: Sequence[Mapping[str, Any]]
+    positive: str | None
+    thresholds: Mapping[str, float]
+    calibrated: Mapping[str, Any] | None
+    too_few: Sequence[str]
+    proof: Mapping[str, Any] | None
+    attacks: Mapping[str, Mapping[str, Any]]
     classifier: Mapping[str, Any]
-    positive: str | None = None
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    calibrated: Mapping[str, Any] | None = None
-    too_few: Sequence[str] = ()
-    proof: Mapping[str, Any] | None = None
-    attacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    by_interval: bool = False
 
     @property
     def passed(self) -> bool:
         """Whether every requirement holds."""
-        return all(self.reached(check) for check in self.checked)
+        return all(self.reached(check) for check in self.requirements)
 
     def reached(self, check: CheckedRequirement) -> bool:
         """Whether a requirement holds, by the measure that was asked for."""
@@ -100,21 +100,9 @@ class GateReport:
             "version": GATE_VERSION,
             "ranmask": __version__,
             "passed": self.passed,
-            "by_interval": self.by_interval,
-            "model": self.model,
-            "data": dict(self.data),
-            "rows": self.rows,
-            "errors": self.errors,
-            "requirements": [check.to_dict() for check in self.checked],
+            **vars(self),
+            "requirements": [check.to_dict() for check in self.requirements],
             "figures": [figure.to_dict() for figure in self.figures],
-            "classes": [dict(entry) for entry in self.classes],
-            "positive": self.positive,
-            "thresholds": dict(self.thresholds),
-            "calibrated": self.calibrated,
-            "too_few": list(self.too_few),
-            "proof": self.proof,
-            "attacks": {name: dict(values) for name, values in self.attacks.items()},
-            "classifier": dict(self.classifier),
         }
 
 
@@ -179,25 +167,24 @@ def run_gate(
         with events(some.total, output) as told:
             attacks[recipe] = attack_rows(loop, some, output, events=told)
     measured = MeasuredFigures(summary, calibrated, attacks)
-    checked = [_checked(requirement, measured) for requirement in requirements]
     values = summary.values()
     rates = dict.fromkeys(r.figure.rate for r in requirements if r.figure.rate is not None)
     return GateReport(
+        by_interval=by_interval,
         model=model,
         data=source.description,
-        checked=tuple(checked),
-        figures=tuple(map(measured.figure, _usual(summary, proof, tuple(rates)))),
         rows=summary.rows,
         errors=summary.errors,
+        requirements=tuple(_checked(requirement, measured) for requirement in requirements),
+        figures=tuple(map(measured.figure, _usual(summary, proof, tuple(rates)))),
         classes=values["classes"],
-        classifier=classifier.description(),
         positive=values["positive"]["name"] if positive is not None else None,
         thresholds={f"{float(rate):g}": measured.threshold(rate) for rate in rates},
         calibrated=None if calibration is None else calibration.description,
         too_few=[note for rate in rates if (note := too_few(measured.harmless, rate))],
         proof=proved,
         attacks={name: attacked.values() for name, attacked in attacks.items()},
-        by_interval=by_interval,
+        classifier=classifier.description(),
     )
 
 

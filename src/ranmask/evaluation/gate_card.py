@@ -22,17 +22,17 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def markdown(report: GateReport) -> str:
     """A robustness card."""
     verdict = "passed" if report.passed else "**failed**"
-    held = sum(map(report.reached, report.checked))
+    held = sum(map(report.reached, report.requirements))
     head = ["requirement", "measured", "95 % interval", "holds"]
     rows = [
         [f"`{check.requirement}`", *_shown(check.figure), _answer(report, check)]
-        for check in report.checked
+        for check in report.requirements
     ]
     figures = [[figure.name, *_shown(figure), f"{figure.texts:,}"] for figure in report.figures]
     classes_head, classes, left_out = class_table(report.classes)
     parts = [
         f"# Robustness card: {report.model} on {_data(report.data)}",
-        f"Gate {verdict}: {held} of {len(report.checked)} requirements hold"
+        f"Gate {verdict}: {held} of {len(report.requirements)} requirements hold"
         + (", each at the worse end of its interval too." if report.by_interval else "."),
         _table(head, rows),
         "## Measured",
@@ -48,13 +48,13 @@ def markdown(report: GateReport) -> str:
 
 def junit(report: GateReport) -> str:
     """A test case for each requirement, as CI servers show them."""
-    failed = [check for check in report.checked if not report.reached(check)]
-    counts = {"tests": str(len(report.checked)), "failures": str(len(failed)), "errors": "0"}
+    failed = [check for check in report.requirements if not report.reached(check)]
+    counts = {"tests": str(len(report.requirements)), "failures": str(len(failed)), "errors": "0"}
     suites = ElementTree.Element("testsuites", {"name": "ranmask gate", **counts})
     suite = ElementTree.SubElement(
         suites, "testsuite", {"name": f"ranmask gate {report.model}", **counts, "skipped": "0"}
     )
-    for check in report.checked:
+    for check in report.requirements:
         about = {"classname": "ranmask.gate", "name": str(check.requirement), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", about)
         if check in failed:
@@ -67,14 +67,14 @@ def junit(report: GateReport) -> str:
 
 def sarif(report: GateReport) -> str:
     """SARIF 2.1.0: a rule for each figure, a result for each requirement."""
-    names = list(dict.fromkeys(check.requirement.figure.name for check in report.checked))
+    names = list(dict.fromkeys(check.requirement.figure.name for check in report.requirements))
     rules = [
         {"id": _rule(name), "name": name, "shortDescription": {"text": KINDS[name].about}}
         for name in names
     ]
     place = {"physicalLocation": {"artifactLocation": {"uri": quote(report.model or "model")}}}
     results = []
-    for check in report.checked:
+    for check in report.requirements:
         reached = report.reached(check)
         figure = check.requirement.figure.name
         results.append(
