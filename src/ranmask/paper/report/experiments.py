@@ -33,11 +33,6 @@ class Configuration:
     runs: tuple[Reproduction, ...]
 
     @property
-    def first(self) -> Reproduction:
-        """The run whose settings stand for all."""
-        return self.runs[0]
-
-    @property
     def seeds(self) -> list[str]:
         """All seeds, each once."""
         return list(dict.fromkeys(run.seed for run in self.runs))

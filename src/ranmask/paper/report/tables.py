@@ -68,7 +68,7 @@ class Table:
 
 def table(
     caption: str,
-    titles: Iterable[str | Column | tuple[str, Sequence[str]]],
+    titles: Iterable[str | tuple[str, Sequence[str]]],
     rows: Iterable[Sequence[Cell | str]],
     notes: Sequence[str] = (),
 ) -> Table:
@@ -79,9 +79,7 @@ def table(
     """
     columns: list[Column] = []
     for title in titles:
-        if isinstance(title, Column):
-            columns.append(title)
-        elif isinstance(title, str):
+        if isinstance(title, str):
             columns.append(Column(title.removeprefix("<"), numeric=not title.startswith("<")))
         else:
             columns += [Column(inner, title[0]) for inner in title[1]]

@@ -117,7 +117,7 @@ def _configuration(configuration: Configuration) -> list[Block]:
     )
     return [
         *_compared(found),
-        Picture(configuration.first.folder_name, charts, caption),
+        Picture(configuration.runs[0].folder_name, charts, caption),
         Fold("The figures", [figures]),
     ]
 
