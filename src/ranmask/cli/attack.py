@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.cli.certify import NOT_CERTIFIED
@@ -22,6 +21,7 @@ from ranmask.cli.options import (
     LmOption,
     ModelChoice,
     OutputOptions,
+    Printed,
     ResourceOptions,
     ShardingOptions,
     open_input,
@@ -132,7 +132,6 @@ def attack(given: Given) -> bool:
         return loops[0]
 
     outcomes: Iterable[AttackOutcome]
-    readable = asked.printed is None
     with rare_collections():
         if asked.output is None:
             if _unlabelled(given):
@@ -144,7 +143,7 @@ def attack(given: Given) -> bool:
                 summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
             name = loops[0].recipe.name if loops else asked.recipe
             outcomes = read_outcomes(asked.output)
-    if readable:
+    if asked.printed is None:
         _print(outcomes, asked.show, summary.labels)
     if not _unlabelled(given):
         from ranmask.cli import attack_printing
@@ -167,7 +166,7 @@ def _attack_texts(given: Given, asked: AttackCommand) -> bool:
 
     smoothed = load(given)
     failed = False
-    with nullcontext() if asked.printed is None else printed_lines(asked.printed) as write:
+    with printed_lines(asked.printed) as write:
         for row in rows:
             try:
                 found = attack_once(smoothed, row.text or "", budget=budget)
@@ -274,7 +273,7 @@ def _with_own_labels(rows: Iterable[Row], victim: Victim) -> Iterator[Row]:
 
 
 def _show(
-    loop: AttackLoop, source: RowSource, printed: Literal["json", "csv"] | None
+    loop: AttackLoop, source: RowSource, printed: Printed
 ) -> tuple[str, list[AttackOutcome], AttackSummary]:
     """Attack all texts; where people do not read them, outcomes are printed as they come."""
     from ranmask.attacks.runs import AttackTask, targets
@@ -284,8 +283,7 @@ def _show(
     summary = task.summary()
     outcomes = []
     events = cost_events(source.total, loop.together)
-    lines = nullcontext() if printed is None else printed_lines(printed)
-    with progress(source.total) as advance, lines as write:
+    with progress(source.total) as advance, printed_lines(printed) as write:
         for outcome in loop.run(targets(source.rows, task.labels)):
             summary.count(outcome)
             advance(1)

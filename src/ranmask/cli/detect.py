@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.detect_printing import add_outcome, result_table, summary_lines
@@ -16,6 +15,7 @@ from ranmask.cli.options import (
     ColumnOptions,
     InputOptions,
     OutputOptions,
+    Printed,
     ShardingOptions,
     open_input,
 )
@@ -117,8 +117,7 @@ def detect(given: Given) -> bool | None:
     load: Any = partial(_load, asked)
     with shown_events(source.total, output, sharding) as events:
         summary = detect_file(load, source, output, by=asked.by, sharding=sharding, events=events)
-    for line in summary_lines(summary.values()):
-        say(line)
+    say(*summary_lines(summary.values()))
     say_unread_label(source, output)
     return summary.errors > 0
 
@@ -175,8 +174,7 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     classify: Any = chosen.detect
     summary.add(task.line(outcome) for outcome in classify_rows(rows, classify, trouble=say))
     chosen.save_pretrained(save)
-    for line in summary_lines(summary.values()):
-        say(line)
+    say(*summary_lines(summary.values()))
     if note := too_few(expected.count(False), rate):
         say(f"warning: {note}")
     say(f"{save}: threshold {chosen.threshold:.6g}, flags {chosen.positive}")
@@ -235,13 +233,8 @@ def _sizes(asked: DetectCommand) -> tuple[int, ...]:
     return () if known is None else tuple(known.smoothing.get("sizes", ()))
 
 
-def _show(
-    asked: DetectCommand,
-    detector: Detector,
-    source: RowSource,
-    printed: Literal["json", "csv"] | None,
-) -> bool:
-    """Print results; None: as a table.  Returns whether a row failed."""
+def _show(asked: DetectCommand, detector: Detector, source: RowSource, printed: Printed) -> bool:
+    """Print results.  Returns whether a row failed."""
     from rich.console import Console
 
     from ranmask.runs.detect import DetectTask
@@ -255,8 +248,7 @@ def _show(
     summary = task.summary()
     table = result_table()
     classify: Any = detector.detect
-    lines = nullcontext() if printed is None else printed_lines(printed)
-    with progress(source.total) as advance, lines as write:
+    with progress(source.total) as advance, printed_lines(printed) as write:
         for group in classify_groups(source.rows, classify, trouble=say):
             for outcome in group:
                 line = task.line(outcome)
@@ -269,7 +261,6 @@ def _show(
     if printed is None:
         Console().print(table)
     if summary.values()["labelled"]:
-        for said in summary_lines(summary.values()):
-            say(said)
+        say(*summary_lines(summary.values()))
     say_unread_label(source, None)
     return summary.errors > 0

@@ -27,6 +27,8 @@ _CORPORA = (
 DATA = partial(option, f"Labelled texts: {_CORPORA}; a file or folder; or a dataset on the hub.")
 STANDARD = Path("-")
 """Standard input, or output."""
+Printed: TypeAlias = Literal["json", "csv"] | None
+"""As what results are printed; None: as a table for people."""
 NumberType: TypeAlias = Literal["float32", "bfloat16", "float16", "screened"]
 DTYPE = partial(
     option,
@@ -126,8 +128,8 @@ class OutputOptions(Checked, group="Output"):
             )
 
     @property
-    def printed(self) -> Literal["json", "csv"] | None:
-        """As what results are printed; None: as a table for people."""
+    def printed(self) -> Printed:
+        """As what results are printed."""
         if self.as_csv:
             return "csv"
         return "json" if self.as_json or not sys.stdout.isatty() else None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from ranmask.cli.options import Printed
 from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say, visible
 from ranmask.data.rows import RowSource
 from ranmask.models.model_config import PARTITIONS
@@ -27,11 +28,11 @@ def classify(
     output: Path | None,
     *,
     sharding: Sharding | None = None,
-    printed: Literal["json", "csv"] | None = "json",
+    printed: Printed = "json",
 ) -> bool:
     """Answer every row, and say what the results are worth.  Returns whether a row failed.
 
-    ``printed``: as what they are printed, where there is no ``output``; None: as a table.
+    ``printed`` says how they are shown where there is no ``output``.
     """
     if output is None:
         return _show(make(), source, printed)
@@ -98,7 +99,7 @@ def cost_events(rows: int, watched: int | None = None) -> RunEvents:
     return events
 
 
-def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"] | None) -> bool:
+def _show(task: ClassifyTask, source: RowSource, printed: Printed) -> bool:
     """Print results.  Returns whether a row failed."""
     from rich.console import Console
 
@@ -120,11 +121,11 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
             tell(events, [line])
             yield outcome, line
 
-    if printed is not None:
-        with printed_lines(printed) as write:
+    with printed_lines(printed) as write:
+        if write is not None:
             for _, line in outcomes():
                 write(line)
-    else:
+    if printed is None:
         console = Console()
         votes = task.classifier.get("kind") == PARTITIONS  # of tables that were trained apart
         beside = ("poisoned",) if votes else task.threats

@@ -46,9 +46,9 @@ def quietly(quiet: bool) -> Iterator[None]:
         _quiet = before
 
 
-def say(line: str) -> None:
-    """A line on standard error, apart from results."""
-    if not _quiet:
+def say(*lines: str) -> None:
+    """Lines on standard error, apart from results."""
+    for line in () if _quiet else lines:
         print(line, file=sys.stderr, flush=True)
 
 
@@ -60,8 +60,13 @@ def error_console(*, bound: bool = False) -> Console:
 
 
 @contextmanager
-def printed_lines(kind: Literal["json", "csv"]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Yields a function that prints a line on standard output, as soon as it comes."""
+def printed_lines(
+    kind: Literal["json", "csv"] | None,
+) -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
+    """Yields a function that prints a line on standard output as soon as it comes; or None."""
+    if kind is None:
+        yield None
+        return
     if kind == "json":
         yield lambda line: print(json.dumps(line), flush=True)
         return

@@ -13,8 +13,6 @@ _ADVICE = (
     "Train on more rows or for more epochs, with another --learning-rate, or with "
     "--class-weights balanced (docs/training.md)"
 )
-
-
 _WORTH_SAYING = 10  # seconds
 
 
@@ -33,15 +31,14 @@ class TrainingLog:
     def __call__(self, line: dict[str, Any]) -> None:
         """Print one line of the log."""
         if "false_positives" in line:
-            say(f"{self._output}: validation {detector_figures(line)}")
-            for shown in rate_lines(line):
-                say(shown)
+            say(f"{self._output}: validation {detector_figures(line)}", *rate_lines(line))
             if "too_few" in line:
                 say(f"warning: {line['too_few']}")
             return
         if line["phase"] == "complete":
             say(f"{self._output}: validation {_figures(line)}")
-            self._say_classes(line)
+            if "classes" in line:
+                self._say_classes(line)
             return
         if "score" in line or "perplexity" in line:
             say(f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}")
@@ -54,13 +51,9 @@ class TrainingLog:
             say(told + _time_left(line))
 
     def _say_classes(self, line: dict[str, Any]) -> None:
-        if "classes" not in line:
-            return
-        for shown in class_lines(line["classes"]):
-            say(shown)
+        say(*class_lines(line["classes"]))
         if "poisoned" in line:
-            for shown in aligned(*poisoned_table(line["poisoned"])):
-                say(shown)
+            say(*aligned(*poisoned_table(line["poisoned"])))
         self.beats_majority = line["beats_majority"]
         if not self.beats_majority:
             say(
