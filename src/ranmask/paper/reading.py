@@ -261,15 +261,12 @@ def _read_file(path: Path) -> Reproduction:
             f"{', '.join(_SINGLE)} can be read"
         )
     measures, kind = _SINGLE[record["command"]]
-    name = path.name.removesuffix(".jsonl")
-    recipe = {"name": name, "title": name, "kind": kind, "paper": "", "about": ""}
-    machine = {"ranmask": record["ranmask"]}
+    name, machine = path.name.removesuffix(".jsonl"), {"ranmask": record["ranmask"]}
     # The record says what was run, but not the line that was typed.
-    step = {"name": name, "measures": measures, "command": "", "state": "done"}
-    steps = [{**step, "place": _place(name, record)}]
-    found = {"recipe": recipe, "size": "single run", "settings": {}, "machine": machine}
-    whole = JsonObject({**found, "steps": steps}, str(path))
-    return _from_content(whole, lambda step, _: _with_lines(step, path))
+    step = Step(name, measures, command="", place=_place(name, record), state="done")
+    step.check(f"{path}: step 1")
+    steps = (_with_lines(step, path),)
+    return Reproduction(name, name, kind, "", "", "single run", {}, machine, steps)
 
 
 def _place(name: str, record: JsonObject) -> dict[str, Any]:

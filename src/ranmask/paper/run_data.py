@@ -28,6 +28,9 @@ State: TypeAlias = Literal["done", "failed", "todo"]
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
 _LONGEST_NAME = 100
+_YES_NO = {True: "1", False: "0", None: "-"}
+_STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
+_ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
 _COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int | None}
 _EXAMPLE: dict[str, object] = {
     **dict.fromkeys(("label_id", "words", "kept", "masks"), int),
@@ -54,12 +57,6 @@ def _in_a_name(key: str, value: Any) -> str:
         spelt = f"{key}{spelt}" if numbers else f"{key}-{model_name(spelt)}"
     return re.sub(r"[^\w.]+", "-", spelt).strip("-.")
 
-
-_ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
-
-
-_YES_NO = {True: "1", False: "0", None: "-"}
-_STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
 
 Rows: TypeAlias = Annotated[tuple[int, ...], RANGES]
 

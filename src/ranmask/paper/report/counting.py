@@ -100,13 +100,9 @@ def noise(first: Sequence[Attacks], second: Sequence[Attacks], *, among: int = 1
     this is McNemar's test.  ``among``: from how many the first was picked for its lead; p is
     multiplied by that (Bonferroni).
     """
-    rows = shared_texts([*first, *second])
-    if not rows:
+    means = means_over_seeds([one.right for one in first], [one.right for one in second])
+    if not means[0]:
         return "no texts in common"
-    means = [
-        [statistics.fmean(one.right[row] for one in side) for row in rows]
-        for side in (first, second)
-    ]
     test = sign_test(*means)
     chance = min(1.0, among * test.p_value)
     said = "p < .001" if chance < 0.001 else f"p = {share(chance, p_digits(chance, 3))}"
@@ -114,6 +110,12 @@ def noise(first: Sequence[Attacks], second: Sequence[Attacks], *, among: int = 1
         return said
     # The higher mean may have fewer texts on its side: they differ more.
     return "" if test.higher_first > test.higher_second else f"{said} for the other"
+
+
+def means_over_seeds(*sides: Sequence[Mapping[int, float]]) -> list[list[float]]:
+    """By side, each text's mean over the seeds, of texts that all have; given by row, for each."""
+    rows = sorted(set.intersection(*(set(one) for side in sides for one in side)))
+    return [[statistics.fmean(one[row] for one in side) for row in rows] for side in sides]
 
 
 def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:

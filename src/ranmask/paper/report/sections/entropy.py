@@ -12,6 +12,7 @@ from ranmask.paper.paired_figures import LEVEL
 from ranmask.paper.published import published
 from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Section, text
+from ranmask.paper.report.counting import means_over_seeds
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.names import either
 from ranmask.paper.report.tables import (
@@ -92,16 +93,14 @@ def _swapped(ours: Mapping[str, Sequence[Predicted]]) -> list[tuple[str, str, bo
 
 def _significant(higher: Sequence[Predicted], lower: Sequence[Predicted]) -> bool:
     """Over the texts that all runs have, by each text's mean over the seeds."""
-    sides = [
+    sides = (
         [dict(zip(one.rows, one.vote_entropy, strict=True)) for one in seeds]
         for seeds in (higher, lower)
-    ]
-    rows = sorted(set.intersection(*(set(one) for side in sides for one in side)))
-    if not rows:
+    )
+    first, second = means_over_seeds(*sides)
+    if not first:
         return False
-    means = [[statistics.fmean(one[row] for one in side) for row in rows] for side in sides]
-    test = mean_difference(*means)
-    return test.p_value <= LEVEL and sum(means[0]) > sum(means[1])
+    return mean_difference(first, second).p_value <= LEVEL and sum(first) > sum(second)
 
 
 def _faults(ours: Mapping[str, Sequence[Predicted]]) -> tuple[list[str], list[str]]:
@@ -118,7 +117,6 @@ def _faults(ours: Mapping[str, Sequence[Predicted]]) -> tuple[list[str], list[st
 
 
 def _results(configuration: Configuration) -> dict[str, list[Predicted]]:
-    """By method, for each seed."""
     found: dict[str, dict[str, Predicted]] = {}
     for seed, step, result in configuration.finished(Predicted):
         if "method" in step.place and result.rows:
