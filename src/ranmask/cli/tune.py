@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -13,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice, PositiveOption
-from ranmask.cli.terminal import print_table, progress, resumed_later, say
+from ranmask.cli.terminal import progress, resumed_later, say
 from ranmask.data import Corpus, load_corpus
 from ranmask.errors import OptionError
-from ranmask.metrics import class_lines
 from ranmask.models.imports import is_import_name
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
@@ -90,8 +88,9 @@ def tune(given: Given) -> None:
 
     Example: ranmask tune --model my-table --data mails.csv
     """
-    from ranmask.cli.positive_printing import print_positive
-    from ranmask.evaluation.tuning import SYMMETRIC, check_families, pick
+    from ranmask.cli.tune_printing import advise, print_positive, show
+    from ranmask.evaluation.tuning import SYMMETRIC, check_families, frontier, pick
+    from ranmask.evaluation.tuning_file import figures
     from ranmask.runs.task import class_number
     from ranmask.smoothing import store
     from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -135,14 +134,15 @@ def tune(given: Given) -> None:
     names = classifier.labels or tuple(corpus.label_names)
     positive = None if "positive" not in given else class_number(given["positive"], names)
     measured = _measure(classifier, corpus, settings, asked, positive)
-    picked = pick(measured, asked.rule, asked.at)
-    show(measured, asked, picked, names)
+    at, picked = asked.at, pick(measured, asked.rule, asked.at)
+    found = figures(measured, at=at, thresholds=asked.threshold, rule=asked.rule, names=names)
+    show(measured, picked, found)
     if positive is not None:
-        print_positive(measured, names[positive], asked.at)
-    _advise(name, options, measured, asked, picked)
+        print_positive(measured, names[positive], at)
+    advise(name, options, [picked] if picked else frontier(measured, at), found)
     if asked.svg is not None:
         title = f"{name} on {corpus.name}, {len(corpus.texts):,} {corpus.split} texts"
-        write_file(asked.svg, plot_svg(measured, at=asked.at, picked=picked, title=title))
+        write_file(asked.svg, plot_svg(measured, at=at, picked=picked, title=title))
 
 
 def _choose_anew(given: Given) -> None:
@@ -292,99 +292,3 @@ def _rows_used(corpus: Corpus) -> str:
             "that the model has not learned from, --split all takes every row, up to --rows"
         )
     return said
-
-
-def show(
-    measured: Sequence[Measured],
-    asked: TuneCommand,
-    picked: Measured | None,
-    names: Sequence[str],
-) -> None:
-    """Print what was measured, by class for the setting that was picked."""
-    from ranmask.evaluation.tuning_file import figures
-
-    at = asked.at
-    found = figures(measured, at=at, thresholds=asked.threshold, rule=asked.rule, names=names)
-    entries = found["measured"]
-    certified = [f"CR@{changed}" for changed in range(1, at + 1)]
-    print_table(
-        ["setting", "accuracy", "balanced", "MCB", *certified, "s/text", "frontier"],
-        [
-            [
-                setting.setting.name,
-                *_shares(entry["accuracy"], entry["balanced_accuracy"]),
-                _median(setting),
-                *_shares(*entry["certified_accuracy"][1:]),
-                f"{setting.seconds:.2g}",
-                "*" if entry["frontier"] else "",
-            ]
-            for setting, entry in zip(measured, entries, strict=True)
-        ],
-    )
-    print(
-        f"MCB: median radius.  CR@d: right, and proved to stay so whichever d words are changed.\n"
-        f"*: nothing here has more accuracy without less CR@{at}, or the other way round.\n"
-        f"balanced: mean recall of the classes.  Naming the largest class for every text has "
-        f"accuracy {entries[0]['majority']:.3f}."
-    )
-    if picked is None:
-        return
-    name, entry = picked.setting.name, entries[measured.index(picked)]
-    print(f"\n{name}, by class:", *class_lines(entry["classes"]), sep="\n")
-    if not picked.summary.beats_majority():
-        print(
-            "warning: it is no more accurate than naming the largest class for every text: "
-            "its radii say nothing of what it has learned"
-        )
-    print(f"\nIf {name} answers only where the radius reaches a threshold:")
-    print_table(
-        ["threshold", "answered", "right of those", f"stays@{at}", f"never wrong@{at}"],
-        [
-            [
-                str(answer["threshold"]),
-                *_shares(answer["coverage"], answer["accuracy"]),
-                *_shares(answer["certified_accuracy"][at], answer["never_wrong"][at]),
-            ]
-            for answer in entry["thresholds"]
-        ],
-    )
-    # Outputs that move when they are computed again may cost an answer, though never a label.
-    but = ", but for votes as near as the tolerance" if picked.tolerance else ""
-    print(
-        f"stays@{at}: of all texts, answered right whichever {at} words are changed{but}.\n"
-        f"never wrong@{at}: answered right, or not at all."
-    )
-
-
-def _advise(
-    model: str,
-    options: dict[str, Any],
-    measured: Sequence[Measured],
-    asked: TuneCommand,
-    picked: Measured | None,
-) -> None:
-    """The chosen settings as commands."""
-    from ranmask.evaluation.tuning import frontier
-
-    if picked is None:
-        print("\nOn the frontier:")
-    else:
-        figure = f"mean of CR@0 to CR@{asked.at}, {float(picked.score(asked.at)):.3f}"
-        if asked.rule == "paper":
-            figure = f"median radius, {_median(picked)}"
-        print(f"\nPicked by --rule {asked.rule} (largest {figure}):")
-    more = [
-        part
-        for name, value in options.items()
-        for part in (f"--{name}", ",".join(value) if isinstance(value, tuple) else str(value))
-    ]
-    for found in [picked] if picked else frontier(measured, asked.at):
-        print(shlex.join(["ranmask", "certify", "--model", model, *found.setting.flags, *more]))
-
-
-def _shares(*values: float | None) -> list[str]:
-    return ["N/A" if value is None else f"{value:.3f}" for value in values]
-
-
-def _median(found: Measured) -> str:
-    return "N/A" if found.summary.median_radius is None else str(found.summary.median_radius)

@@ -18,12 +18,13 @@ from ranmask import FunctionClassifier, SmoothedClassifier, SmoothingOptions
 from ranmask.certificates import families
 from ranmask.certificates.kept import Retention
 from ranmask.cli import tune as cli_tuning
+from ranmask.cli import tune_printing
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
 from ranmask.evaluation.frontier_plot import check_plot, plot_svg
 from ranmask.evaluation.settings import Setting, grid, retentions_near, supported_ensembles
 from ranmask.evaluation.tuning import Measured, frontier, pick, sweep
-from ranmask.evaluation.tuning_file import TuneFile
+from ranmask.evaluation.tuning_file import TuneFile, figures
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 
@@ -831,16 +832,16 @@ class TestCommand:
         assert loads == [(FAKE,)]
 
     def test_what_a_tolerance_leaves_open_is_said(self, capsys):
-        wanted = cli_tuning.TuneCommand(data="d", threshold=(0,), at=1)
         for tolerance, said in ((0.0, "changed.\n"), (1e-5, "changed, but for votes as near as")):
             one = replace(made({1: 2}, {}), tolerance=tolerance)
-            cli_tuning.show([one], wanted, one, ("n", "p"))
+            how = {"at": 1, "thresholds": (0,), "rule": "score", "names": ("n", "p")}
+            tune_printing.show([one], one, figures([one], **how))
             assert f"whichever 1 words are {said}" in capsys.readouterr().out
 
     def test_on_a_terminal(self, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        cli_tuning.print_table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
+        tune_printing.print_table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
         shown = capsys.readouterr().out
         assert "│" in shown and "keep 1" in shown and "*" in shown
 
