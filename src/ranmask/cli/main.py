@@ -153,7 +153,7 @@ def _run(words: Sequence[str], verbose: bool) -> int:
             if verbose:
                 warnings.simplefilter("default")
             warnings.filterwarnings("always", category=ReaderWarning)
-            warnings.showwarning = _warn  # type: ignore[assignment]
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
             done = app(list(words))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -203,10 +203,6 @@ def _told(error: CycloptsError | RanmaskError) -> str:
     unknown = [word for word in error.unused_tokens or () if word.startswith("--")]
     more = f", and does not know {unknown[0]}" if unknown else ""
     return f"ranmask {' '.join(error.command_chain or ())} needs {error.argument.name}{more}"
-
-
-def _warn(message: Warning | str, *_: object) -> None:
-    say(f"warning: {message}")
 
 
 def main() -> None:

@@ -214,7 +214,9 @@ def _notes(*found: ByRate, first: str = "", spread: bool = True) -> list[str]:
 
 def _accuracy_and_median(found: Figures, strong: bool = False) -> list[Cell]:
     right = seeds_cell([(summary.correct, summary.texts) for _, summary in found])
-    return [right, _median_cell(found, strong)]
+    ends = found[0][0].median_interval() if len(found) == 1 else None
+    spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
+    return [right, Cell(found.medians, interval=spelt, strong=strong)]
 
 
 def _certified_cell(found: Figures, changed: int) -> Cell:
@@ -225,12 +227,6 @@ def _other(found: Figures) -> Cell:
     if not found:
         return NOT_RUN
     return Cell(found.medians, quiet=not all(of.guarantee for of, _ in found))
-
-
-def _median_cell(found: Figures, strong: bool = False) -> Cell:
-    ends = found[0][0].median_interval() if len(found) == 1 else None
-    spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
-    return Cell(found.medians, interval=spelt, strong=strong)
 
 
 def _rate(found: Figures) -> Cell:

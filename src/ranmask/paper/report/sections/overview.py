@@ -57,19 +57,15 @@ _SMOKE = """
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """The main figures of all: of one in a strip, of several in a table beside the paper's."""
     found = experiments(reproductions)
-    blocks = [block for one in found[:1] for block in _strip(one)] if len(found) < 2 else []
+    blocks: list[Block] = []
+    for one in found if len(found) < 2 else ():
+        about, tiles = one.run.about, _tiles(one)
+        blocks += [Paragraph((Span(about),))] if about else []
+        blocks += [Strip(tiles)] if tiles else []
     # One run of nothing in the paper is told by its strip.
     blocks += _table(found) if len(found) > 1 or any(one.run.paper for one in found) else []
     blocks += text(_SMOKE) if any(one.run.size == "smoke" for one in found) else []
     return Section("Results in short", "overview", blocks)
-
-
-def _strip(experiment: Experiment) -> list[Block]:
-    about, tiles = experiment.run.about, _tiles(experiment)
-    return [
-        *([Paragraph((Span(about),))] if about else []),
-        *([Strip(tiles)] if tiles else []),
-    ]
 
 
 def _table(found: Sequence[Experiment]) -> list[Block]:
@@ -77,11 +73,10 @@ def _table(found: Sequence[Experiment]) -> list[Block]:
     whole = any(one.run.paper or one.run.kind == "arithmetic" for one in found)
     rows: list[Sequence[str]] = []
     for experiment in found:
-        title = experiment.run.title
-        for finding in _IN_SHORT[experiment.run.kind](experiment):
+        for number, finding in enumerate(_IN_SHORT[experiment.run.kind](experiment)):
+            title = "" if number else experiment.run.title  # once
             beside = (finding.paper, finding.verdict) if whole else ()
             rows.append((title, finding.what, finding.ours, *beside))
-            title = ""  # once
     titles = ["<experiment", "<figure", "<ours", *(["<paper", "<verdict"] if whole else [])]
     attacked = [one.run.paper for one in found if one.run.kind == "empirical"]
     said = [
