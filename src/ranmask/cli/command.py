@@ -223,7 +223,6 @@ def _joined(texts: list[str], named: list[Option]) -> str:
 
 
 def _default(field: Option) -> str:
-    """The default in words."""
     default = field.default
     if default is None or default is REQUIRED:
         return field.unset

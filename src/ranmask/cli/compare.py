@@ -37,13 +37,12 @@ def compare(
     comparison = comparing.compare(read(a), read(b))
     if as_json:
         print(json.dumps(comparison.to_dict()))
-    elif sys.stdout.isatty():
-        from rich.console import Console
+        return
+    from rich.console import Console
 
-        from ranmask.cli.compare_printing import print_comparison
+    from ranmask.cli.compare_printing import markdown, print_comparison
 
+    if sys.stdout.isatty():
         print_comparison(Console(), comparison)
     else:
-        from ranmask.cli.compare_printing import markdown
-
         print(markdown(comparison), end="")

@@ -181,10 +181,9 @@ def _write(report: GateReport, asked: GateCommand) -> None:
         write_file(asked.card, card)
     if asked.json_file is not None:
         write_json(asked.json_file, report.to_dict())
-    if asked.junit is not None:
-        write_file(asked.junit, gate_card.junit(report))
-    if asked.sarif is not None:
-        write_file(asked.sarif, gate_card.sarif(report))
+    for path, made in ((asked.junit, gate_card.junit), (asked.sarif, gate_card.sarif)):
+        if path is not None:
+            write_file(path, made(report))
     for check in report.requirements:
         if not report.reached(check):
             say(f"failed: {gate_card.sentence(report, check)}")

@@ -104,7 +104,6 @@ def _word_losses(given: Given) -> WordLosses | None:
 
 
 def _synonyms(given: Given) -> SynonymSets | None:
-    """The table of synonyms that was named."""
     named = given.get("synonyms")
     if named is None:
         return None

@@ -195,7 +195,6 @@ def _is_full_gpu(error: Exception) -> bool:
 
 
 def _told(error: CycloptsError | RanmaskError) -> str:
-    """What an error says."""
     if not isinstance(error, MissingArgumentError) or error.argument is None:
         return str(error)
     if error.keyword is not None:  # it ends the line

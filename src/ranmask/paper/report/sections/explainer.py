@@ -305,7 +305,6 @@ def _number_of_words(count: int | None) -> str:
 
 
 def _faults() -> list[Block]:
-    """Both faults."""
     before, met = delta(_LONG, _SHOWN, _KEYS), delta(_LONG, _SHOWN, _PLANTED)
     return [
         *text(_ONE_TOO_HIGH),
