@@ -602,9 +602,10 @@ def test_the_victims_figures_are_told_apart(train, tmp_path):
             ("safer", "--neighbours", "tiny.json", "--set-size", 0),
             "--set-size must be a whole",
         ),
-        (("",), "--defence must be one of"),
+        (("no",), "--defence must be one of"),
+        (("",), "--defence is empty"),
     ],
-    ids=["flips", "set size", "empty name"],
+    ids=["flips", "set size", "unknown name", "empty name"],
 )
 def test_messages(arguments, message, train, tmp_path):
     assert refused(train(tmp_path / "out", "--defence", *arguments), 2, message)

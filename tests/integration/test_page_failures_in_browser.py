@@ -28,8 +28,8 @@ def opened(browser, service):
         yield watched
 
 
-def refusing(watched, path, status, message="no", headers=None):
-    """Answer one question of a sort with an error; the next ones are the service's again."""
+def refusing(watched, path, status, message="no", headers=None, times=1):
+    """Answer one question of a sort with an error, or all; later ones are the service's again."""
     body = json.dumps({"error": {"code": "x", "message": message, "request_id": "x"}})
     watched.page.route(
         path,
@@ -38,7 +38,7 @@ def refusing(watched, path, status, message="no", headers=None):
             body=body,
             headers={"Content-Type": "application/json", **(headers or {})},
         ),
-        times=1,
+        times=times,
     )
 
 
@@ -196,8 +196,9 @@ def test_a_failure_while_breaking_leaves_the_answer(opened, path):
 
 
 def test_further_threats_that_are_not_answered_leave_the_answer(opened):
-    refusing(opened, "**/v1/certify", 503)
-    opened.certify()
+    refusing(opened, "**/v1/certify", 503, times=None)  # of the text that it opens with, too
+    with opened.answered("certify"):
+        opened.certify()
     opened.shows("#label", "positive")
     opened.hides("#menu")
     opened.hides("#error")

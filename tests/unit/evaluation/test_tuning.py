@@ -777,7 +777,7 @@ class TestCommand:
         [
             (["--keep", "x"], "--keep takes whole numbers, as 2 or 1,2,3; not 'x'"),
             (["--keep", "1,,2"], "--keep takes"),
-            (["--keep", ""], "--keep takes"),
+            (["--keep", ""], "--keep is empty: give a value, or leave it out"),
             (["--keep", "0"], "at least 1, not 0"),
             (["--mask-rate", "much"], "--mask-rate takes numbers"),
             (["--mask-rate", "1.0"], "not including, 1"),
