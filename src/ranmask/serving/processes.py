@@ -31,6 +31,7 @@ from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import RESTARTS, SHARED_FIGURES, forget_process, log, log_to
 
 _RESTART_SECONDS = 2.0
+_LOOK_SECONDS = 0.5
 _AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
 
 
@@ -56,7 +57,9 @@ class Supervisor:
         try:
             with ThreadPoolExecutor(settings.processes) as threads:
                 kept = [threads.submit(self._keep) for _ in range(settings.processes)]
-                self._ending.wait()
+                # Python hears a signal that comes just before a thread waits only when it wakes.
+                while not self._ending.wait(_LOOK_SECONDS):
+                    pass
                 # Nothing new, unless one of them could not start.
                 self._send(signal.SIGTERM, self._children)
                 if wait(kept, patience).not_done:
